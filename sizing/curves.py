@@ -1,0 +1,71 @@
+"""The same rules over arrays: requests against L at a given split, and against r at a given L."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+from sizing.optimum import running
+from sizing.pools import kv_cap, pools_from_slots, rank_of, ratio_is_ignored, slots_from_ratio
+from sizing.scenario import Scenario
+from sizing.split import Split
+
+Integers = NDArray[np.int64]
+Reals = NDArray[np.float64]
+
+L_LOW, L_HIGH = 256, 2**20  # [tokens] the range of the slider and of the figure
+
+
+class ContextCurve(BaseModel):
+    """One split over context lengths. Arrays of one shape; requests per rank."""
+
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
+
+    L: Any
+    clamp: int
+    admitted: int
+    kv_cap: Any
+    runs: Any
+
+
+class RatioCurve(BaseModel):
+    """One deployment over ratios at its L. Arrays of one shape; requests per rank."""
+
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
+
+    ratio: Any
+    clamp: Any
+    kv_cap: Any
+    runs: Any
+
+
+def context_grid(points: int = 193) -> Integers:
+    """Context lengths [tokens] from 256 to 1M, evenly spaced on a logarithmic axis, both ends included."""
+    return np.unique(np.rint(np.geomspace(L_LOW, L_HIGH, points)).astype(np.int64))
+
+
+def over_context(split: Split, L: Integers) -> ContextCurve:
+    """A solved split at many L [tokens]: neither pool depends on L, so only the cap has to be taken again."""
+    cap = kv_cap(split.kv_tokens, L)
+    return ContextCurve(
+        L=L, clamp=split.clamp, admitted=split.admitted, kv_cap=cap, runs=np.minimum(split.admitted, cap)
+    )
+
+
+def over_ratio(scenario: Scenario, ratio: Reals) -> RatioCurve:
+    """The engine's solve at many ratios [-] at once, at the scenario's L. Raises RefusedError like `solve`.
+
+    Where the engine refuses to start, `runs` is 0.
+    """
+    rank = rank_of(scenario)
+    asked = (
+        np.full(ratio.shape, rank.requests_wanted) if ratio_is_ignored(scenario) else slots_from_ratio(rank, ratio)
+    )
+    pools = pools_from_slots(rank, asked)
+    return RatioCurve(
+        ratio=ratio,
+        clamp=np.maximum(pools.clamp, 0),
+        kv_cap=kv_cap(pools.kv_tokens, scenario.L),
+        runs=running(pools, scenario.L),
+    )

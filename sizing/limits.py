@@ -1,0 +1,68 @@
+"""What runs at L is the smallest of a few limits; each row says its value, its reason and the flag that lifts it.
+
+The first three are the engine's (engine-sizing.md section 7). The KV cap at L is ours: the engine admits
+more and then retracts requests when KV runs out.
+"""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from sizing.pools import TOKENS_PER_REQUEST, Pools, Rank, kv_cap, requests_wanted
+from sizing.units import count
+
+LimitName = Literal["state pool", "KV pool", "requests asked", "estimate", "tokens // 2"]
+
+
+class Limit(BaseModel):
+    """One limit on running requests [requests per rank]."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: LimitName
+    requests: int
+    why: str
+    lifted_by: str
+
+
+def limits(rank: Rank, pools: Pools, L: int) -> tuple[Limit, ...]:
+    """Every limit of one solved split at L [tokens], the binding one first; a tie goes to the harder limit."""
+    rows = [_state_limit(rank, pools), _kv_limit(rank, pools, L), _wanted_limit(rank, pools), _token_limit(pools)]
+    return tuple(sorted(rows, key=lambda limit: limit.requests))  # sorted() keeps the order of ties
+
+
+def _state_limit(rank: Rank, pools: Pools) -> Limit:
+    return Limit(
+        name="state pool",
+        requests=int(pools.clamp),
+        why=f"{count(int(pools.slots))} slots // {rank.S} slots per request",
+        lifted_by="a larger --mamba-full-memory-ratio or --max-mamba-cache-size",
+    )
+
+
+def _kv_limit(rank: Rank, pools: Pools, L: int) -> Limit:
+    spread = f" x dcp_size {rank.dcp_size}" if rank.dcp_size > 1 else ""
+    return Limit(
+        name="KV pool",
+        requests=int(kv_cap(pools.kv_tokens, L)),
+        why=f"{count(int(pools.kv_rows))} tokens{spread} // L {count(L)}",
+        lifted_by="a smaller --mamba-full-memory-ratio or --max-mamba-cache-size",
+    )
+
+
+def _wanted_limit(rank: Rank, pools: Pools) -> Limit:
+    wanted = int(requests_wanted(rank, pools.kv_rows))
+    if rank.requests_wanted is None:
+        why = f"int({count(int(pools.kv_rows))} tokens / {count(rank.context_length)} context x 512) within 2,048 to 4,096"
+        return Limit(name="estimate", requests=wanted, why=why, lifted_by="--max-running-requests")
+    why = "as asked, or the 48 that the engine assumes under speculation"
+    return Limit(name="requests asked", requests=wanted, why=why, lifted_by="a larger --max-running-requests")
+
+
+def _token_limit(pools: Pools) -> Limit:
+    return Limit(
+        name="tokens // 2",
+        requests=int(pools.kv_rows) // TOKENS_PER_REQUEST,
+        why=f"{count(int(pools.kv_rows))} tokens // 2",
+        lifted_by="a smaller --mamba-full-memory-ratio",
+    )

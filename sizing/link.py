@@ -1,0 +1,88 @@
+"""A scenario as the query of a link, and back. Only what differs from the worked example is carried.
+
+Everything in a link is a stranger's text: each value is parsed by its field's own rules, a wrong one is
+reported in a sentence and the default is used instead. The field names are the parameter names.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from sizing.problems import Problem, from_validation
+from sizing.scenario import DEFAULTS, FIELDS, LABELS, Scenario
+
+MAX_PARAMETERS = 100
+MAX_VALUE_LENGTH = 200
+EMPTY = ""  # how a link writes an input that is deliberately empty
+
+
+def to_query(scenario: Scenario) -> dict[str, str]:
+    """Query parameters for a scenario; empty for the worked example."""
+    return {name: _written(value) for name, value in scenario.differences().items()}
+
+
+def _written(value: Any) -> str:
+    if value is None:
+        return EMPTY
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def from_query(query: Mapping[str, str]) -> tuple[Scenario, list[Problem]]:
+    """The scenario a link asks for, and a sentence for each parameter that could not be taken."""
+    problems: list[Problem] = []
+    values: dict[str, Any] = {}
+    for name, text in list(query.items())[:MAX_PARAMETERS]:
+        if name not in FIELDS:
+            problems.append(_ignored(name))
+        elif found := _fault(name, text):
+            problems.append(found)
+        else:
+            values[name] = _parsed(text)
+    scenario, clashes = _fitted(values)
+    return scenario, problems + clashes
+
+
+def _fitted(values: dict[str, Any]) -> tuple[Scenario, list[Problem]]:
+    """The scenario of values that are right one by one; what does not fit together is dropped and reported."""
+    try:
+        return Scenario.model_validate(values), []
+    except ValidationError as error:
+        sentence = from_validation(error, LABELS)[0].sentence
+    for name in values:
+        others = {key: value for key, value in values.items() if key != name}
+        try:
+            scenario = Scenario.model_validate(others)
+        except ValidationError:
+            continue
+        return scenario, [Problem(where=name, sentence=f"In the link: {sentence} {_kept(name)}")]
+    return Scenario(), [Problem(where="", sentence=f"In the link: {sentence} All settings stay at their defaults.")]
+
+
+def _kept(name: str) -> str:
+    default = DEFAULTS[name]
+    return f"{name} stays at {'empty' if default is None else _written(default)}."
+
+
+def _parsed(text: str) -> str | None:
+    return None if text == EMPTY else text
+
+
+def _fault(name: str, text: str) -> Problem | None:
+    """What is wrong with one parameter, checked alone against an otherwise default scenario."""
+    try:
+        Scenario.__pydantic_validator__.validate_assignment(
+            Scenario.model_construct(**DEFAULTS), name, _parsed(text[:MAX_VALUE_LENGTH])
+        )
+    except ValidationError as error:
+        own = [item for item in from_validation(error, LABELS) if item.where == name]
+        if own:
+            return Problem(where=name, sentence=f"In the link: {own[0].sentence} {_kept(name)}")
+    return None
+
+
+def _ignored(name: str) -> Problem:
+    safe = "".join(char for char in name[:40] if char.isalnum() or char in "_-")
+    return Problem(where="", sentence=f"In the link: “{safe}” is not an input of this tool and was ignored.")

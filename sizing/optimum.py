@@ -1,0 +1,104 @@
+"""The exact optimum: over all splits, the most requests that really run at L, and every ratio that gives it.
+
+The clamp never falls and the KV cap never rises with K, so C requests fit if and only if they fit
+with the fewest slots that admit them, C x S. All C are tried in one vectorised call.
+"""
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from sizing.pools import (
+    ESTIMATE_HIGH,
+    Numeric,
+    Pools,
+    Rank,
+    kv_cap,
+    pools_from_slots,
+    ratio_is_ignored,
+    slots_from_ratio,
+)
+from sizing.scenario import Scenario
+from sizing.units import GIB
+
+SEARCHED_RATIOS = (1e-9, 1e9)  # [-] wider than any ratio that leaves both pools one page
+
+
+class Optimum(BaseModel):
+    """The best that any split of this `rest` gives at L."""
+
+    model_config = ConfigDict(frozen=True)
+
+    runs: int
+    slots_low: int
+    slots_high: int
+    """Every K [slots per rank] from low to high runs this many."""
+    ratio_low: float | None
+    ratio_high: float | None
+    """Every ratio [-] in between gives such a K; None where the engine ignores the ratio."""
+    pin: int
+    """The safe pin [slots per rank]: requests x S + 1, one slot to spare at a chunk boundary."""
+    pin_runs: int
+    """What the safe pin runs; below `runs` only where the spare slot costs a request."""
+
+
+def best_split(scenario: Scenario, rank: Rank) -> Optimum | None:
+    """The optimum for one rank at L; None when no split runs even one request.
+
+    The spare slot of the safe pin: sgl-project/sglang#37066 and #37074, a pin of exactly C x S can fail an
+    assertion at a chunk boundary.
+    """
+    runs = _most_requests(scenario, rank, spare=0)
+    if runs == 0:
+        return None
+    low = runs * int(rank.S)
+    high = _last(low, int(rank.rest_gib * GIB / rank.slot_bytes) + 1, lambda slots: _runs(scenario, rank, slots) >= runs)
+    pin_runs = _most_requests(scenario, rank, spare=1)
+    ignored = ratio_is_ignored(scenario)
+    return Optimum(
+        runs=runs,
+        slots_low=low,
+        slots_high=high,
+        ratio_low=None if ignored else _ratios_around(rank, low)[1],
+        ratio_high=None if ignored else _ratios_around(rank, high + 1)[0],
+        pin=max(pin_runs, 1) * int(rank.S) + 1,
+        pin_runs=pin_runs,
+    )
+
+
+def _runs(scenario: Scenario, rank: Rank, slots: int) -> int:
+    return int(running(pools_from_slots(rank, slots), scenario.L))
+
+
+def running(pools: Pools, L: Numeric) -> Numeric:
+    """What really runs at L [requests per rank], 0 where the engine refuses: min(admitted, KV cap)."""
+    valid = (pools.slots > 0) & (pools.kv_rest_bytes > 0)
+    return np.where(valid, np.minimum(pools.admitted, kv_cap(pools.kv_tokens, L)), 0)
+
+
+def _most_requests(scenario: Scenario, rank: Rank, spare: int) -> int:
+    """The largest C that runs with C x S + spare slots; the engine never wants more than asked, or its top estimate."""
+    top = int(rank.requests_wanted) if rank.requests_wanted is not None else ESTIMATE_HIGH
+    fits_state = int(max(rank.rest_gib, 0) * GIB / rank.slot_bytes) // int(rank.S)
+    wanted = np.arange(1, min(top, fits_state) + 1)
+    carried = running(pools_from_slots(rank, wanted * rank.S + spare), scenario.L) >= wanted
+    return int(np.count_nonzero(carried))
+
+
+def _last(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """The last whole number from low to high for which `holds`, given that it holds up to some point only."""
+    return low + bisect_left(range(low, high + 1), True, key=lambda value: not holds(value)) - 1
+
+
+def _ratios_around(rank: Rank, slots: int) -> tuple[float, float]:
+    """The last ratio [-] whose K is below `slots` and the first that reaches it, by bisection on the logarithm."""
+    low, high = (math.log(edge) for edge in SEARCHED_RATIOS)
+    while (middle := (low + high) / 2) not in (low, high):
+        if slots_from_ratio(rank, math.exp(middle)) >= slots:
+            high = middle
+        else:
+            low = middle
+    return math.exp(low), math.exp(high)

@@ -1,0 +1,96 @@
+"""What goes wrong, in one sentence each: a Problem is the user's to mend, a Refusal is the engine's answer."""
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+RefusalKind = Literal["flags", "no_state_memory", "no_kv_memory", "no_tokens", "no_requests"]
+
+
+class Problem(BaseModel):
+    """One wrong input: where it stands (a field name) and a sentence saying what is wrong and what to do."""
+
+    model_config = ConfigDict(frozen=True)
+
+    where: str
+    sentence: str
+
+
+class Refusal(BaseModel):
+    """The engine would not start: its own words, and the flag or input that cures it.
+
+    Kinds and words: engine-sizing.md sections 4 and 8, SGLang 0.5.23.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: RefusalKind
+    engine_words: str
+    cure: str
+
+    @property
+    def sentence(self) -> str:
+        """Both halves in one line, for a page or a terminal."""
+        return f"SGLang would refuse to start: “{self.engine_words}” {self.cure}"
+
+
+class RefusedError(Exception):
+    """Raised when a combination of flags is refused before any memory is counted."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.sentence)
+        self.refusal = refusal
+
+
+def from_validation(error: ValidationError, names: dict[str, str]) -> list[Problem]:
+    """Pydantic's findings as sentences; `names` gives the words a user knows a field by (flag or title)."""
+    return [_sentence(item, names) for item in error.errors(include_url=False, include_context=True)]
+
+
+def _sentence(item: Any, names: dict[str, str]) -> Problem:
+    where = str(item["loc"][0]) if item["loc"] else ""
+    name = names.get(where, where)
+    context = item.get("ctx", {})
+    expected = _EXPECTED.get(item["type"], "is not valid")
+    if item["type"] == "extra_forbidden":
+        sentence = f"{_shown(where)} is not an input of this tool. Remove it or correct its name."
+    elif item["type"] == "value_error":
+        sentence = str(context["error"])
+    else:
+        sentence = f"{name} {expected.format(**context)}, not {_shown(item.get('input'))}."
+    return Problem(where=where, sentence=sentence)
+
+
+_EXPECTED = {
+    "greater_than_equal": "must be {ge} or more",
+    "greater_than": "must be more than {gt}",
+    "less_than_equal": "must be {le} or less",
+    "literal_error": "must be one of {expected}",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "int_parsing_size": "must be a smaller whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "string_type": "must be text",
+    "string_too_long": "must have {max_length} characters or fewer",
+    "string_pattern_mismatch": "may hold letters, digits, spaces and . , : ; + - / ( ) _ = only",
+    "model_type": "must be a set of named inputs (a JSON object)",
+}
+
+
+def _shown(value: object, limit: int = 40) -> str:
+    """What was given, cut short, as inert text: it may come from a stranger's link."""
+    if value is None or value == "":
+        return "empty"
+    text = "".join(char if char.isprintable() and char not in "`<>\\" else "?" for char in str(value)[: limit + 1])
+    return f"“{text[:limit]}…”" if len(text) > limit else f"“{text}”"
+
+
+def listed(problems: Iterable[Problem]) -> str:
+    """All sentences, one a line: a user should meet every fault at once."""
+    return "\n".join(problem.sentence for problem in problems)

@@ -1,0 +1,298 @@
+"""Scenario: every input of a deployment, declared once. Widgets, link, file and command line all read this.
+
+It holds what a user states and never what we compute. The defaults are the worked example of the
+specification (compute-mamba-ratio.md): Kimi-K3 at TP8, whose byte constants follow from its geometry
+(model-geometry.md section 5) and whose `rest` reproduces the boot log quoted there.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from sizing.problems import Problem, from_validation
+
+SsmDtype = Literal["float32", "bfloat16", "float16"]
+KvDtype = Literal["bfloat16", "fp8_e4m3", "fp8_e5m2"]
+Strategy = Literal["extra_buffer", "extra_buffer_lazy", "no_buffer"]
+SplitMode = Literal["ratio", "balanced", "pin"]
+Source = Literal["model geometry", "boot log", "typed in"]
+
+# Bytes of one element. SSM dtypes: `--mamba-ssm-dtype` takes these three (engine-sizing.md section 2).
+SSM_ITEMSIZE: dict[str, int] = {"float32": 4, "bfloat16": 2, "float16": 2}
+# fp8 halves a plain MLA or GQA row exactly (engine-sizing.md section 3); scaled layouts are not offered here.
+KV_ITEMSIZE: dict[str, int] = {"bfloat16": 2, "fp8_e4m3": 1, "fp8_e5m2": 1}
+
+DEFAULT_RATIO = 0.9  # engine-sizing.md section 5, `--mamba-full-memory-ratio` unset, every release
+MAX_BYTES = 2**50  # a bound for hostile input, far above any GPU
+
+
+def _no_bool(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("true and false are not numbers here.")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_no_bool)]
+Real = Annotated[float, BeforeValidator(_no_bool)]
+
+
+def _input(default: object, title: str, help: str, *, unit: str = "", flag: str = "", **bounds: Any) -> Any:
+    return Field(default, title=title, description=help, json_schema_extra={"unit": unit, "flag": flag}, **bounds)
+
+
+class Scenario(BaseModel):
+    """What a user states about one deployment. Bytes, GiB, slots and tokens are per rank unless said otherwise."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    name: str = _input(
+        "Kimi-K3, TP8",
+        "Name",
+        "Free text printed on the figures.",
+        max_length=60,
+        pattern=r"^[\w .,:;+\-/()=]*$",
+    )
+    L: Whole = _input(
+        9216,
+        "L, context per request",
+        "Average context of one request: input plus output tokens.",
+        unit="tokens",
+        ge=1,
+        le=2**24,
+    )
+    D: Whole = _input(
+        0,
+        "D, draft tokens",
+        "Plain speculation keeps D draft states for each running request. 0 is no speculation. "
+        "Use 0 with ReplaySSM, which this page does not model yet.",
+        unit="tokens",
+        flag="--speculative-num-draft-tokens",
+        ge=0,
+        le=256,
+    )
+    dcp_size: Whole = _input(
+        1,
+        "dcp_size",
+        "Decode context parallelism: the KV rows of one request are spread over this many ranks.",
+        flag="--dcp-size",
+        ge=1,
+        le=64,
+    )
+    mamba_ssm_dtype: SsmDtype = _input(
+        "float32",
+        "SSM dtype",
+        "Rescales the SSM part of a slot; the conv part stays (bfloat16 by default).",
+        flag="--mamba-ssm-dtype",
+    )
+    kv_cache_dtype: KvDtype = _input(
+        "fp8_e4m3",
+        "KV dtype",
+        "Rescales the bytes of a token exactly, for plain MLA and GQA.",
+        flag="--kv-cache-dtype",
+    )
+    rest_gib: Real = _input(
+        28.529,
+        "rest",
+        "What both pools share on one rank: free memory when the pools are sized, less the slack of "
+        "--mem-fraction-static. From a boot log: `Load weight end` avail minus `Load weight begin` avail "
+        "x (1 - mem_fraction_static). The log's `avail mem` alone still contains that slack.",
+        unit="GiB per rank",
+        ge=-1024,
+        le=65536,
+    )
+    split: SplitMode = _input(
+        "ratio",
+        "Split by",
+        "How the two pools are split: by a ratio, by the balanced ratio r*, or by pinned slots.",
+    )
+    mamba_full_memory_ratio: Real = _input(
+        DEFAULT_RATIO,
+        "Ratio r",
+        "State budget : KV budget. The engine's default is 0.9; above 1 is legal.",
+        flag="--mamba-full-memory-ratio",
+        gt=0,
+        le=1_000_000,
+    )
+    max_mamba_cache_size: Whole | None = _input(
+        None,
+        "Pinned slots",
+        "State slots per rank. A pin overrides the ratio; what it takes beyond the ratio comes out of KV.",
+        unit="slots per rank",
+        flag="--max-mamba-cache-size",
+        ge=1,
+        le=10_000_000,
+    )
+    mamba_radix_cache_strategy: Strategy = _input(
+        "extra_buffer",
+        "Strategy",
+        "How prefix-cache snapshots are kept. Decides S, the state slots per running request.",
+        flag="--mamba-radix-cache-strategy",
+    )
+    disable_radix_cache: bool = _input(
+        False,
+        "Radix cache off",
+        "No prefix reuse: one slot a request.",
+        flag="--disable-radix-cache",
+    )
+    disable_overlap_schedule: bool = _input(
+        False,
+        "Overlap off",
+        "Turns the overlap scheduler off. Pipeline parallelism turns it off as well.",
+        flag="--disable-overlap-schedule",
+    )
+    skip_decode_lock: bool = _input(
+        False,
+        "Skip decode lock",
+        "Frees one resident slot per running request during decode.",
+        flag="SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK",
+    )
+    pp_size: Whole = _input(
+        1,
+        "pp_size",
+        "Pipeline stages. Give the state bytes of the stage with most linear layers "
+        "and the KV bytes of the stage with most attention layers.",
+        flag="--pp-size",
+        ge=1,
+        le=64,
+    )
+    page_size: Whole = _input(
+        64, "page_size", "KV rows are handed out in pages.", unit="tokens", flag="--page-size", ge=1, le=4096
+    )
+    max_running_requests: Whole | None = _input(
+        None,
+        "max_running_requests",
+        "The cap you ask for. Unset: the engine's estimate, or 48 under speculation.",
+        unit="requests per rank",
+        flag="--max-running-requests",
+        ge=1,
+        le=1_000_000,
+    )
+    max_total_tokens: Whole | None = _input(
+        None,
+        "max_total_tokens",
+        "Caps the KV rows of one rank.",
+        unit="tokens per rank",
+        flag="--max-total-tokens",
+        ge=1,
+        le=2**40,
+    )
+    context_length: Whole = _input(
+        262_144,
+        "context_length",
+        "The longest context the server accepts; it enters the engine's estimate of running requests.",
+        unit="tokens",
+        flag="--context-length",
+        ge=1,
+        le=2**24,
+    )
+    state_bytes_per_slot: Whole = _input(
+        56_171_520,
+        "State bytes per slot",
+        "One slot, all linear layers of one rank, conv and SSM parts together. From a boot log divide the "
+        "printed sizes by max_mamba_cache_size + 1: they include the padding slot.",
+        unit="bytes per rank",
+        ge=1,
+        le=MAX_BYTES,
+    )
+    conv_bytes_per_slot: Whole | None = _input(
+        1_907_712,
+        "of which conv",
+        "The part of a slot that --mamba-ssm-dtype leaves alone. Empty is unknown.",
+        unit="bytes per rank",
+        ge=0,
+        le=MAX_BYTES,
+    )
+    state_bytes_dtype: SsmDtype = _input(
+        "float32", "State bytes are at", "The SSM dtype for which the bytes of a slot are stated."
+    )
+    state_bytes_source: Source = _input(
+        "model geometry", "State bytes from", "Where the bytes of a slot come from."
+    )
+    kv_bytes_per_token: Whole = _input(
+        13_824,
+        "KV bytes per token",
+        "One row of the target model's KV pool on one rank. For GQA under DCP take the bytes at this dcp_size.",
+        unit="bytes per rank",
+        ge=1,
+        le=MAX_BYTES,
+    )
+    kv_bytes_dtype: KvDtype = _input(
+        "fp8_e4m3", "KV bytes are at", "The KV dtype for which the bytes of a token are stated."
+    )
+    kv_bytes_source: Source = _input(
+        "model geometry", "KV bytes from", "Where the bytes of a token come from."
+    )
+    draft_kv_bytes_per_token: Whole = _input(
+        0,
+        "Draft KV bytes per token",
+        "What EAGLE, EAGLE3, MTP or STANDALONE add to the bytes the engine divides by: "
+        "int(KV bytes x draft layers / full-attention layers). 0 for NGRAM.",
+        unit="bytes per rank",
+        ge=0,
+        le=MAX_BYTES,
+    )
+
+    @model_validator(mode="after")
+    def _bytes_can_be_rescaled(self) -> Self:
+        conv = self.conv_bytes_per_slot
+        if conv is not None and conv > self.state_bytes_per_slot:
+            raise ValueError(
+                f"The conv part ({conv:,} bytes) is larger than the whole slot ({self.state_bytes_per_slot:,} bytes). "
+                "Correct one of the two."
+            )
+        if conv is None and self.mamba_ssm_dtype != self.state_bytes_dtype:
+            raise ValueError(
+                f"To rescale a slot from {self.state_bytes_dtype} to {self.mamba_ssm_dtype} its conv part must be "
+                "known: fill in “of which conv”, or state the bytes at the dtype you run."
+            )
+        if (self.state_bytes_per_slot - (conv or 0)) * SSM_ITEMSIZE[self.mamba_ssm_dtype] % SSM_ITEMSIZE[
+            self.state_bytes_dtype
+        ]:
+            raise ValueError(
+                f"The SSM part of {self.state_bytes_per_slot:,} bytes is not a whole number of "
+                f"{self.state_bytes_dtype} elements. Correct the state bytes, the conv part or their dtype."
+            )
+        if self.kv_bytes_per_token * KV_ITEMSIZE[self.kv_cache_dtype] % KV_ITEMSIZE[self.kv_bytes_dtype]:
+            raise ValueError(
+                f"{self.kv_bytes_per_token:,} bytes per token is not a whole number of {self.kv_bytes_dtype} elements. "
+                "Correct the KV bytes or their dtype."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _pin_is_given(self) -> Self:
+        if self.split == "pin" and self.max_mamba_cache_size is None:
+            raise ValueError("The split is pinned but --max-mamba-cache-size is empty. Enter slots per rank.")
+        return self
+
+    def differences(self) -> dict[str, Any]:
+        """Only the inputs that differ from the worked example: what a link or a file needs to carry."""
+        return {key: value for key, value in self.model_dump().items() if value != DEFAULTS[key]}
+
+
+FIELDS = Scenario.model_fields
+DEFAULTS: dict[str, Any] = {name: field.default for name, field in FIELDS.items()}
+
+
+def extra(name: str, key: str) -> str:
+    """The `unit` or the `flag` of a field, empty where it has none."""
+    found = FIELDS[name].json_schema_extra
+    return str(found[key]) if isinstance(found, dict) else ""
+
+
+def label(name: str) -> str:
+    """What a user calls a field: its flag where the engine has one, else the first words of its title."""
+    title = str(FIELDS[name].title).split(",")[0]
+    return extra(name, "flag") or title
+
+
+LABELS = {name: label(name) for name in FIELDS}
+
+
+def read_scenario(values: Mapping[str, Any]) -> Scenario | list[Problem]:
+    """Check values from anywhere; gives the scenario, or a sentence for every fault at once."""
+    try:
+        return Scenario.model_validate(dict(values))
+    except ValidationError as error:
+        return from_validation(error, LABELS)

@@ -1,0 +1,112 @@
+"""The specification's closed forms, as compute-mamba-ratio.md writes them.
+
+They are simpler than the engine (no padding slot, no pages, no joint solve); the page shows both.
+"""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from sizing.units import GIB
+
+PoolName = Literal["state pool", "KV pool"]
+
+FRAGILE_RATIO = 0.15  # compute-mamba-ratio.md, Procedure 3: "a sub-0.15 r is fragile"
+
+
+def token_equiv(state_bytes_per_slot: float, kv_bytes_per_token: float) -> float:
+    """How many KV tokens one state slot costs [tokens per slot], from bytes per slot and per token [bytes per rank]."""
+    return state_bytes_per_slot / kv_bytes_per_token
+
+
+def optimal_ratio(
+    L: float, state_bytes_per_slot: float, kv_bytes_per_token: float, S: int, D: int = 0, dcp_size: int = 1
+) -> float:
+    """r* = (S + D) x token_equiv x dcp_size / L [-], the ratio at which neither pool is short first.
+
+    L [tokens per request], S [slots per request], D [draft tokens]. Above 1 is legal.
+
+    >>> round(optimal_ratio(9216, 56_171_520, 13_824, S=5), 4)
+    2.2045
+    """
+    return (S + D) * token_equiv(state_bytes_per_slot, kv_bytes_per_token) * dcp_size / L
+
+
+def predict_slots(rest_bytes: float, ratio: float, state_bytes_per_slot: float) -> int:
+    """Slots of the state budget rest x r / (1 + r) [slots]."""
+    return int(rest_bytes * ratio / (1 + ratio) / state_bytes_per_slot)
+
+
+def predict_clamp(rest_bytes: float, ratio: float, state_bytes_per_slot: float, S: int, D: int = 0) -> int:
+    """The mamba clamp [requests] as the specification's code has it: slots // S. It takes D and does not use it."""
+    return predict_slots(rest_bytes, ratio, state_bytes_per_slot) // S
+
+
+def kv_tokens(rest_bytes: float, ratio: float, kv_bytes_per_token: float) -> int:
+    """KV tokens on one rank [tokens] of the KV budget rest / (1 + r)."""
+    return int(rest_bytes / (1 + ratio) / kv_bytes_per_token)
+
+
+def kv_cap(tokens: int, dcp_size: int, L: int) -> int:
+    """KV_cap = kv_tokens x dcp_size / L [requests], whole requests."""
+    return tokens * dcp_size // L
+
+
+def binding_pool(clamp: int, cap: int) -> PoolName:
+    """Which pool is short first: min(mamba clamp, KV cap); a tie is the state pool's, which fails hard."""
+    return "state pool" if clamp <= cap else "KV pool"
+
+
+def reasons_to_pin(
+    rest_bytes: float, ratio: float, state_bytes_per_slot: float, S: int, dcp_size: int
+) -> tuple[str, ...]:
+    """When to pin --max-mamba-cache-size instead of setting a ratio; empty when the ratio is fine (Procedure 3, Caveats)."""
+    budget = rest_bytes * ratio / (1 + ratio)
+    one_request = S * state_bytes_per_slot
+    reasons = []
+    if budget < one_request:
+        reasons.append(
+            f"the state budget of {budget / GIB:.2f} GiB is under one request's worth ({one_request / GIB:.2f} GiB)"
+        )
+    if ratio < FRAGILE_RATIO:
+        reasons.append(f"a ratio below {FRAGILE_RATIO} is fragile: a small change moves a large share of the slots")
+    if dcp_size > 1:
+        reasons.append("under DCP the balance lies beyond any realistic L, so a slot count says what you mean")
+    return tuple(reasons)
+
+
+class Prediction(BaseModel):
+    """What the specification's closed forms say of one split."""
+
+    model_config = ConfigDict(frozen=True)
+
+    ratio: float
+    slots: int
+    clamp: int
+    kv_tokens: int
+    kv_cap: int
+    binding: PoolName
+
+
+def predict(
+    rest_bytes: float,
+    ratio: float,
+    state_bytes_per_slot: int,
+    kv_bytes_per_token: int,
+    S: int,
+    D: int,
+    dcp_size: int,
+    L: int,
+) -> Prediction:
+    """All closed forms for one split, per rank. `rest_bytes` [bytes], L [tokens]; gives slots, tokens, requests."""
+    clamp = predict_clamp(rest_bytes, ratio, state_bytes_per_slot, S, D)
+    tokens = kv_tokens(rest_bytes, ratio, kv_bytes_per_token)
+    cap = kv_cap(tokens, dcp_size, L)
+    return Prediction(
+        ratio=ratio,
+        slots=predict_slots(rest_bytes, ratio, state_bytes_per_slot),
+        clamp=clamp,
+        kv_tokens=tokens,
+        kv_cap=cap,
+        binding=binding_pool(clamp, cap),
+    )

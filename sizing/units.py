@@ -1,0 +1,45 @@
+"""Bytes, GiB and how numbers are written. Nothing else in the project rounds or formats a number.
+
+`GiB` is 2**30 bytes, also where the engine prints "GB" (engine-sizing.md, first line).
+"""
+
+GIB = 2**30
+MIB = 2**20
+
+
+def count(value: int) -> str:
+    """Whole number [any unit] with thousands separated: 1,167,552."""
+    return f"{value:,}"
+
+
+def gib(value_bytes: float, digits: int = 2) -> str:
+    """Bytes [bytes] as text in GiB: 13.50 GiB."""
+    return f"{value_bytes / GIB:.{digits}f} GiB"
+
+
+def number(value: float, digits: int = 2) -> str:
+    """A measured or computed real number with a fixed count of decimals: 4,063.33."""
+    return f"{value:,.{digits}f}"
+
+
+def flag_ratio(ratio: float) -> float:
+    """The ratio [-] as it is written on a command line: five significant digits.
+
+    The balanced split is solved at this value, so the flag that is copied gives the number that is shown.
+    """
+    return float(f"{ratio:.5g}")
+
+
+def ratio_text(ratio: float) -> str:
+    """A ratio [-] as it is typed after the flag: 2.2045, 0.9, 14."""
+    text = f"{flag_ratio(ratio):.10f}".rstrip("0").rstrip(".")
+    return text or "0"
+
+
+def tokens_text(tokens: int) -> str:
+    """A context length [tokens] in the short form of axes and tables: 9,216 stays, 131,072 is 128K."""
+    if tokens >= 2**20 and tokens % 2**20 == 0:
+        return f"{tokens // 2**20}M"
+    if tokens >= 2**10 and tokens % 2**10 == 0:
+        return f"{tokens // 2**10}K"
+    return count(tokens)

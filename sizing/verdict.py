@@ -1,0 +1,252 @@
+"""A Sizing in words: the verdict, and the advice that applies now and only that."""
+
+from pydantic import BaseModel, ConfigDict
+
+from sizing.optimum import Optimum
+from sizing.pools import SPECULATION_REQUESTS
+from sizing.problems import Refusal
+from sizing.slots import overlap_on
+from sizing.solve import Sizing
+from sizing.specification import FRAGILE_RATIO
+from sizing.split import Split
+from sizing.units import count, gib, ratio_text
+
+# engine-sizing.md section 4: --mamba-track-interval (256) must be a multiple of page_size and >= draft tokens.
+TRACK_INTERVAL = 256
+# compute-mamba-ratio.md, Caveats, "Asymmetry": said where the two pools are within a tenth of each other.
+NEAR_BALANCE = 0.1
+
+BINDING_WORDS = {
+    "state pool": "the state pool binds",
+    "KV pool": "the KV pool binds",
+    "requests asked": "--max-running-requests binds",
+    "estimate": "the engine's own estimate binds",
+    "tokens // 2": "the engine's tokens // 2 binds",
+}
+
+
+class Verdict(BaseModel):
+    """The answer in one line, and the sentences that explain it with the user's numbers."""
+
+    model_config = ConfigDict(frozen=True)
+
+    headline: str
+    sentences: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """All of it, for a terminal."""
+        return " ".join((self.headline, *self.sentences))
+
+
+class Advice(BaseModel):
+    """Something to know or to do that applies to this scenario."""
+
+    model_config = ConfigDict(frozen=True)
+
+    topic: str
+    text: str
+
+
+def verdict(sizing: Sizing) -> Verdict:
+    """How many run, which pool binds, how far the other would go, what the balanced split runs and the gain."""
+    now = sizing.now
+    if isinstance(now, Refusal):
+        return Verdict(headline="SGLang would refuse to start.", sentences=(f"“{now.engine_words}”", now.cure, *_balanced(sizing)))
+    L = count(sizing.scenario.L)
+    if now.runs == 0:
+        headline = f"Not one request of L = {L} fits: the KV pool holds {count(now.kv_tokens)} tokens."
+    else:
+        requests = "request runs" if now.runs == 1 else "requests run"
+        headline = f"{count(now.runs)} {requests} at L = {L}: {BINDING_WORDS[now.binding.name]}."
+    return Verdict(headline=headline, sentences=(*_why(now), *_balanced(sizing)))
+
+
+def _why(now: Split) -> tuple[str, ...]:
+    others = {limit.name: limit.requests for limit in now.limits}
+    first = f"{_capital(now.binding.why)} = {count(now.binding.requests)}."
+    if now.binding.name == "state pool":
+        return first, f"The KV pool would hold {count(others['KV pool'])}."
+    if now.binding.name == "KV pool":
+        return first, f"The state pool would admit {count(others['state pool'])}."
+    return first, f"The state pool would admit {count(others['state pool'])}, the KV pool hold {count(others['KV pool'])}."
+
+
+def _balanced(sizing: Sizing) -> tuple[str, ...]:
+    """What the balanced split runs and what that gains."""
+    if sizing.optimum is None:
+        return ("No split of this rest runs a single request at this L.",)
+    if isinstance(sizing.balanced, Refusal) or sizing.balanced.ratio is None:
+        return (_best(sizing.optimum),)
+    runs = f"The balanced split r = {ratio_text(sizing.balanced.ratio)} runs {count(sizing.balanced.runs)}"
+    if isinstance(sizing.now, Refusal):
+        return (f"{runs}.",)
+    more = sizing.balanced.runs - sizing.now.runs
+    if sizing.scenario.split == "balanced":
+        return ("This is the balanced split.", *_short_of_best(sizing.optimum, sizing.now.runs))
+    if more > 0:
+        percent = f" (+{more / sizing.now.runs:.0%})" if sizing.now.runs else ""
+        better = (_best(sizing.optimum),) if sizing.optimum.runs > sizing.balanced.runs else ()
+        return (f"{runs}: {count(more)} more{percent}.", *better)
+    return (f"{runs}: no gain.", *_short_of_best(sizing.optimum, sizing.now.runs))
+
+
+def _short_of_best(optimum: Optimum, runs: int) -> tuple[str, ...]:
+    return (_best(optimum),) if optimum.runs > runs else ("No split runs more.",)
+
+
+def _best(optimum: Optimum) -> str:
+    return f"The best split runs {count(optimum.runs)} ({count(optimum.slots_low)} slots)."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def advice(sizing: Sizing) -> tuple[Advice, ...]:
+    """What applies now, the free lever first (compute-mamba-ratio.md, Procedure and Caveats; engine-sizing.md)."""
+    rules = (_free_lever, _fragile, _dcp, _uncertain, _speculation, _draft_kv, _precision, _page, _stages, _context)
+    return tuple(found for rule in rules if (found := rule(sizing)))
+
+
+def _free_lever(sizing: Sizing) -> Advice | None:
+    if not sizing.gib_more:
+        return None
+    more = count(sizing.gib_more)
+    return Advice(
+        topic="Free lever first: --mem-fraction-static",
+        text="Look at `Memory pool end. avail mem` in the boot log. If tens of GiB are idle there, raise "
+        f"--mem-fraction-static before touching the split: each GiB of rest adds about {more} "
+        f"{'request' if sizing.gib_more == 1 else 'requests'} at the best split. "
+        "Check once that graph capture still fits.",
+    )
+
+
+def _fragile(sizing: Sizing) -> Advice | None:
+    ratio = sizing.ratio_now
+    if sizing.scenario.split == "pin" or ratio >= FRAGILE_RATIO:
+        return None
+    return Advice(
+        topic="Fragile ratio",
+        text=f"r = {ratio_text(ratio)} is below {FRAGILE_RATIO}: a small change moves a large share of the slots. "
+        "Pin --max-mamba-cache-size instead.",
+    )
+
+
+def _dcp(sizing: Sizing) -> Advice | None:
+    if sizing.scenario.dcp_size == 1:
+        return None
+    draft = (
+        " A draft KV pool is replicated, not sharded: the x dcp_size in r* overstates DCP's advantage when speculation is on."
+        if sizing.scenario.D
+        else ""
+    )
+    return Advice(
+        topic="DCP: pin the slots",
+        text="Under DCP the balance lies beyond any realistic L, so pin --max-mamba-cache-size rather than dial a large "
+        "ratio. For GQA take the KV bytes at this dcp_size: a rank keeps more heads once tp / dcp_size is below the "
+        f"head count, so KV does not get dcp_size times cheaper.{draft}",
+    )
+
+
+def _uncertain(sizing: Sizing) -> Advice | None:
+    now = sizing.now
+    if isinstance(now, Refusal) or not now.clamp or abs(now.kv_cap / now.clamp - 1) > NEAR_BALANCE:
+        return None
+    return Advice(
+        topic="If L is uncertain, bias r up",
+        text=f"Clamp {count(now.clamp)} and cap {count(now.kv_cap)} are close. The state pool is reserved for the worst "
+        "case and fails hard; KV degrades by retraction. When L varies, err towards more state.",
+    )
+
+
+def _speculation(sizing: Sizing) -> Advice | None:
+    scenario = sizing.scenario
+    if not scenario.D or isinstance(sizing.now, Refusal):
+        return None
+    asked = scenario.max_running_requests or SPECULATION_REQUESTS
+    if asked >= sizing.now.clamp and scenario.max_running_requests is not None:
+        return None
+    assumed = "" if scenario.max_running_requests else ", which is what the engine assumes under speculation when unset"
+    text = f"--max-running-requests is {asked}{assumed}."
+    if asked < sizing.now.clamp:
+        text += (
+            f" Draft states are charged for {asked} requests while the solve assumed {sizing.now.clamp}: the unused "
+            "reserve goes to KV and the split is not r. Raise the flag to the clamp, or pin."
+        )
+    return Advice(topic="Speculation and --max-running-requests", text=text)
+
+
+def _draft_kv(sizing: Sizing) -> Advice | None:
+    if not sizing.scenario.D or sizing.scenario.draft_kv_bytes_per_token:
+        return None
+    return Advice(
+        topic="Draft KV is not counted",
+        text="EAGLE, EAGLE3, MTP and STANDALONE add int(KV bytes x draft layers / full-attention layers) to every token "
+        "(+4 % with one draft layer and 24 full layers). Enter it as draft KV bytes; for NGRAM 0 is right.",
+    )
+
+
+def _precision(sizing: Sizing) -> Advice | None:
+    gates = []
+    if sizing.scenario.kv_cache_dtype.startswith("fp8"):
+        gates.append(f"--kv-cache-dtype {sizing.scenario.kv_cache_dtype} (halves KV, doubles r*)")
+    if sizing.scenario.mamba_ssm_dtype != "float32":
+        gates.append(
+            f"--mamba-ssm-dtype {sizing.scenario.mamba_ssm_dtype} (about halves a slot; on SM100+ it also switches the "
+            "linear-attention decode backend: pin --linear-attn-decode-backend triton)"
+        )
+    if not gates:
+        return None
+    return Advice(
+        topic="Accuracy gate",
+        text=f"Validate the outputs of your workload before production with {' and '.join(gates)}.",
+    )
+
+
+def _page(sizing: Sizing) -> Advice | None:
+    scenario = sizing.scenario
+    if scenario.disable_radix_cache or scenario.mamba_radix_cache_strategy == "no_buffer":
+        return None
+    if TRACK_INTERVAL % scenario.page_size == 0 and scenario.D <= TRACK_INTERVAL:
+        return None
+    return Advice(
+        topic="--mamba-track-interval",
+        text=f"Its default {TRACK_INTERVAL} must be a multiple of page_size ({scenario.page_size}) and at least the draft "
+        f"tokens ({scenario.D}): set it too, or the engine refuses to start.",
+    )
+
+
+def _stages(sizing: Sizing) -> Advice | None:
+    if sizing.scenario.pp_size == 1:
+        return None
+    overlap = "" if overlap_on(sizing.scenario) else " Overlap is off, which is why S is what it is."
+    return Advice(
+        topic="Pipeline stages",
+        text="Every rank is charged the largest stage: give the state bytes of the stage with most linear layers and the KV "
+        f"bytes of the stage with most attention layers.{overlap}",
+    )
+
+
+def _context(sizing: Sizing) -> Advice | None:
+    scenario, now = sizing.scenario, sizing.now
+    if scenario.L > scenario.context_length:
+        return Advice(
+            topic="L is above --context-length",
+            text=f"The server accepts {count(scenario.context_length)} tokens; an average L of {count(scenario.L)} cannot occur.",
+        )
+    if isinstance(now, Split) and now.kv_tokens < scenario.context_length:
+        return Advice(
+            topic="KV pool below --context-length",
+            text=f"The KV pool holds {count(now.kv_tokens)} tokens, fewer than --context-length "
+            f"{count(scenario.context_length)}: the engine warns, and a request that long can never finish.",
+        )
+    return None
+
+
+def idle_words(sizing: Sizing) -> str:
+    """Idle memory of one rank in words: what the binding pool leaves unused in the other."""
+    now = sizing.now
+    if isinstance(now, Refusal):
+        return ""
+    return f"Idle on each rank: {gib(now.memory.state_idle)} of state, {gib(now.memory.kv_idle)} of KV."
