@@ -34,7 +34,7 @@ def _parser() -> argparse.ArgumentParser:
         "plan",
         help="solve a scenario given as JSON",
         description="Solve a scenario. FILE holds a JSON object with the inputs that differ from the worked example "
-        "(Kimi-K3 at TP8), for instance {\"L\": 16384, \"D\": 4}; - reads standard input.",
+        '(Kimi-K3 at TP8), for instance {"L": 16384, "D": 4}; - reads standard input.',
         epilog=_fields_help(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -79,15 +79,19 @@ def _read_json(name: str) -> dict[str, Any]:
     try:
         text = sys.stdin.read(MAX_INPUT_BYTES + 1) if name == "-" else _head(Path(name))
     except (OSError, UnicodeDecodeError) as error:
-        _stop_with(f"{name} cannot be read as text ({error.__class__.__name__}). Name a JSON file, or - for standard input.")
+        _stop_with(
+            f"{name} cannot be read as text ({error.__class__.__name__}). Name a JSON file, or - for standard input."
+        )
     if len(text) > MAX_INPUT_BYTES:
         _stop_with(f"{name} is larger than {MAX_INPUT_BYTES:,} characters: that is not a scenario.")
     try:
         values = json.loads(text)
     except (json.JSONDecodeError, RecursionError, ValueError) as error:
-        _stop_with(f"{name} is not JSON: {error}. Write an object such as {{\"L\": 16384}}.")
+        _stop_with(f'{name} is not JSON: {error}. Write an object such as {{"L": 16384}}.')
     if not isinstance(values, dict):
-        _stop_with(f"{name} holds a JSON {type(values).__name__}, not an object of named inputs such as {{\"L\": 16384}}.")
+        _stop_with(
+            f'{name} holds a JSON {type(values).__name__}, not an object of named inputs such as {{"L": 16384}}.'
+        )
     return values
 
 
@@ -113,15 +117,16 @@ def _as_json(sizing: Sizing) -> str:
 def _as_table(sizing: Sizing) -> str:
     words = flags(sizing)
     steps = [(step.quantity, step.result, f"{step.formula}: {step.numbers}") for step in working(sizing)]
-    beside = [
-        (row.quantity, f"{row.specification} / {row.engine}", row.why)
-        for row in comparisons(sizing)
-        if row.why
-    ]
+    beside = [(row.quantity, f"{row.specification} / {row.engine}", row.why) for row in comparisons(sizing) if row.why]
     parts = [verdict(sizing).text, "", *_aligned(steps)]
     parts += ["", "specification / engine, where they differ:", *_aligned(beside)] if beside else []
     if words:
-        parts += ["", f"set: {words.ratio or words.pin}", *([f" or: {words.pin}"] if words.ratio else []), words.why]
+        parts += [
+            "",
+            f"set: {words.ratio or words.pin}",
+            *([f" or: {words.pin}"] if words.ratio else []),
+            words.why,
+        ]
     parts += ["", *[f"{item.topic}. {item.text}" for item in advice(sizing)]]
     return "\n".join(parts)
 

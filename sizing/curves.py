@@ -15,6 +15,7 @@ Integers = NDArray[np.int64]
 Reals = NDArray[np.float64]
 
 L_LOW, L_HIGH = 256, 2**20  # [tokens] the range of the slider and of the figure
+VISIBLE_STEPS = 40  # requests; above, one request is thinner than a line on the figure
 
 
 class ContextCurve(BaseModel):
@@ -40,9 +41,23 @@ class RatioCurve(BaseModel):
     runs: Any
 
 
-def context_grid(points: int = 193) -> Integers:
-    """Context lengths [tokens] from 256 to 1M, evenly spaced on a logarithmic axis, both ends included."""
-    return np.unique(np.rint(np.geomspace(L_LOW, L_HIGH, points)).astype(np.int64))
+def context_grid(L: int, *splits: Split, points: int = 161) -> Integers:
+    """Context lengths [tokens] from 256 to 1M, evenly spaced on a logarithmic axis, and every L that matters.
+
+    Those are the user's L, each balance point and, where a cap is small enough for its steps to show, both
+    sides of each step: a line through these points is the cap itself, not a smoothed one.
+    """
+    even = np.rint(np.geomspace(L_LOW, L_HIGH, points))
+    steps = [split.kv_tokens // requests for split in splits for requests in range(1, VISIBLE_STEPS + 1)]
+    edges = np.array([*steps, *(split.crossing for split in splits)], dtype=np.int64)
+    grid = np.concatenate([even.astype(np.int64), edges, edges + 1, [L]])
+    return np.unique(grid[(grid >= L_LOW) & (grid <= L_HIGH)])
+
+
+def ratio_grid(low: float, high: float, *marks: float, points: int = 201) -> Reals:
+    """Ratios [-] evenly spaced on a logarithmic axis from low to high, and every mark in between."""
+    inside = [mark for mark in marks if low <= mark <= high]
+    return np.unique(np.concatenate([np.geomspace(low, high, points), inside]))
 
 
 def over_context(split: Split, L: Integers) -> ContextCurve:
@@ -59,9 +74,7 @@ def over_ratio(scenario: Scenario, ratio: Reals) -> RatioCurve:
     Where the engine refuses to start, `runs` is 0.
     """
     rank = rank_of(scenario)
-    asked = (
-        np.full(ratio.shape, rank.requests_wanted) if ratio_is_ignored(scenario) else slots_from_ratio(rank, ratio)
-    )
+    asked = np.full(ratio.shape, rank.requests_wanted) if ratio_is_ignored(scenario) else slots_from_ratio(rank, ratio)
     pools = pools_from_slots(rank, asked)
     return RatioCurve(
         ratio=ratio,

@@ -8,7 +8,16 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from sizing.pools import TOKENS_PER_REQUEST, Pools, Rank, kv_cap, requests_wanted
+from sizing.pools import (
+    ESTIMATE_FACTOR,
+    ESTIMATE_HIGH,
+    ESTIMATE_LOW,
+    TOKENS_PER_REQUEST,
+    Pools,
+    Rank,
+    kv_cap,
+    requests_wanted,
+)
 from sizing.units import count
 
 LimitName = Literal["state pool", "KV pool", "requests asked", "estimate", "tokens // 2"]
@@ -27,7 +36,12 @@ class Limit(BaseModel):
 
 def limits(rank: Rank, pools: Pools, L: int) -> tuple[Limit, ...]:
     """Every limit of one solved split at L [tokens], the binding one first; a tie goes to the harder limit."""
-    rows = [_state_limit(rank, pools), _kv_limit(rank, pools, L), _wanted_limit(rank, pools), _token_limit(pools)]
+    rows = [
+        _state_limit(rank, pools),
+        _kv_limit(rank, pools, L),
+        _wanted_limit(rank, pools),
+        _token_limit(pools),
+    ]
     return tuple(sorted(rows, key=lambda limit: limit.requests))  # sorted() keeps the order of ties
 
 
@@ -53,7 +67,8 @@ def _kv_limit(rank: Rank, pools: Pools, L: int) -> Limit:
 def _wanted_limit(rank: Rank, pools: Pools) -> Limit:
     wanted = int(requests_wanted(rank, pools.kv_rows))
     if rank.requests_wanted is None:
-        why = f"int({count(int(pools.kv_rows))} tokens / {count(rank.context_length)} context x 512) within 2,048 to 4,096"
+        share = f"{count(int(pools.kv_rows))} tokens / {count(rank.context_length)} context x {ESTIMATE_FACTOR}"
+        why = f"{share}, at least {count(ESTIMATE_LOW)} and at most {count(ESTIMATE_HIGH)}"
         return Limit(name="estimate", requests=wanted, why=why, lifted_by="--max-running-requests")
     why = "as asked, or the 48 that the engine assumes under speculation"
     return Limit(name="requests asked", requests=wanted, why=why, lifted_by="a larger --max-running-requests")

@@ -40,7 +40,7 @@ def from_query(query: Mapping[str, str]) -> tuple[Scenario, list[Problem]]:
         elif found := _fault(name, text):
             problems.append(found)
         else:
-            values[name] = _parsed(text)
+            values[name] = _parsed(name, text)
     scenario, clashes = _fitted(values)
     return scenario, problems + clashes
 
@@ -66,15 +66,15 @@ def _kept(name: str) -> str:
     return f"{name} stays at {'empty' if default is None else _written(default)}."
 
 
-def _parsed(text: str) -> str | None:
-    return None if text == EMPTY else text
+def _parsed(name: str, text: str) -> str | None:
+    return None if text == EMPTY and name != "name" else text  # an empty name is a name, not a missing number
 
 
 def _fault(name: str, text: str) -> Problem | None:
     """What is wrong with one parameter, checked alone against an otherwise default scenario."""
     try:
         Scenario.__pydantic_validator__.validate_assignment(
-            Scenario.model_construct(**DEFAULTS), name, _parsed(text[:MAX_VALUE_LENGTH])
+            Scenario.model_construct(**DEFAULTS), name, _parsed(name, text[:MAX_VALUE_LENGTH])
         )
     except ValidationError as error:
         own = [item for item in from_validation(error, LABELS) if item.where == name]

@@ -55,7 +55,11 @@ def best_split(scenario: Scenario, rank: Rank) -> Optimum | None:
     if runs == 0:
         return None
     low = runs * int(rank.S)
-    high = _last(low, int(rank.rest_gib * GIB / rank.slot_bytes) + 1, lambda slots: _runs(scenario, rank, slots) >= runs)
+    high = _last(
+        low,
+        int(rank.rest_gib * GIB / rank.slot_bytes) + 1,
+        lambda slots: _runs(scenario, rank, slots) >= runs,
+    )
     pin_runs = _most_requests(scenario, rank, spare=1)
     ignored = ratio_is_ignored(scenario)
     return Optimum(

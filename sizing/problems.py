@@ -50,12 +50,12 @@ def from_validation(error: ValidationError, names: dict[str, str]) -> list[Probl
 
 def _sentence(item: Any, names: dict[str, str]) -> Problem:
     where = str(item["loc"][0]) if item["loc"] else ""
-    name = names.get(where, where)
+    name = names.get(where, where) or "An input"
     context = item.get("ctx", {})
     expected = _EXPECTED.get(item["type"], "is not valid")
     if item["type"] == "extra_forbidden":
         sentence = f"{_shown(where)} is not an input of this tool. Remove it or correct its name."
-    elif item["type"] == "value_error":
+    elif item["type"] == "value_error" and not where:
         sentence = str(context["error"])
     else:
         sentence = f"{name} {expected.format(**context)}, not {_shown(item.get('input'))}."
@@ -63,6 +63,7 @@ def _sentence(item: Any, names: dict[str, str]) -> Problem:
 
 
 _EXPECTED = {
+    "value_error": "must be a number",  # of one field: true or false where a number belongs
     "greater_than_equal": "must be {ge} or more",
     "greater_than": "must be more than {gt}",
     "less_than_equal": "must be {le} or less",
@@ -77,6 +78,7 @@ _EXPECTED = {
     "bool_type": "must be true or false",
     "bool_parsing": "must be true or false",
     "string_type": "must be text",
+    "string_unicode": "must be readable text",
     "string_too_long": "must have {max_length} characters or fewer",
     "string_pattern_mismatch": "may hold letters, digits, spaces and . , : ; + - / ( ) _ = only",
     "model_type": "must be a set of named inputs (a JSON object)",
@@ -87,6 +89,8 @@ def _shown(value: object, limit: int = 40) -> str:
     """What was given, cut short, as inert text: it may come from a stranger's link."""
     if value is None or value == "":
         return "empty"
+    if isinstance(value, bool):
+        value = str(value).lower()  # as JSON and links write it
     text = "".join(char if char.isprintable() and char not in "`<>\\" else "?" for char in str(value)[: limit + 1])
     return f"“{text[:limit]}…”" if len(text) > limit else f"“{text}”"
 

@@ -25,11 +25,13 @@ KV_ITEMSIZE: dict[str, int] = {"bfloat16": 2, "fp8_e4m3": 1, "fp8_e5m2": 1}
 
 DEFAULT_RATIO = 0.9  # engine-sizing.md section 5, `--mamba-full-memory-ratio` unset, every release
 MAX_BYTES = 2**50  # a bound for hostile input, far above any GPU
+# Twice this (rescaled to float32), times the most requests, times the most drafts, still fits an int64.
+MAX_SLOT_BYTES = 2**34
 
 
 def _no_bool(value: object) -> object:
     if isinstance(value, bool):
-        raise ValueError("true and false are not numbers here.")
+        raise ValueError("true and false are not numbers")
     return value
 
 
@@ -193,7 +195,7 @@ class Scenario(BaseModel):
         "printed sizes by max_mamba_cache_size + 1: they include the padding slot.",
         unit="bytes per rank",
         ge=1,
-        le=MAX_BYTES,
+        le=MAX_SLOT_BYTES,
     )
     conv_bytes_per_slot: Whole | None = _input(
         1_907_712,
@@ -201,14 +203,12 @@ class Scenario(BaseModel):
         "The part of a slot that --mamba-ssm-dtype leaves alone. Empty is unknown.",
         unit="bytes per rank",
         ge=0,
-        le=MAX_BYTES,
+        le=MAX_SLOT_BYTES,
     )
     state_bytes_dtype: SsmDtype = _input(
         "float32", "State bytes are at", "The SSM dtype for which the bytes of a slot are stated."
     )
-    state_bytes_source: Source = _input(
-        "model geometry", "State bytes from", "Where the bytes of a slot come from."
-    )
+    state_bytes_source: Source = _input("model geometry", "State bytes from", "Where the bytes of a slot come from.")
     kv_bytes_per_token: Whole = _input(
         13_824,
         "KV bytes per token",
@@ -220,9 +220,7 @@ class Scenario(BaseModel):
     kv_bytes_dtype: KvDtype = _input(
         "fp8_e4m3", "KV bytes are at", "The KV dtype for which the bytes of a token are stated."
     )
-    kv_bytes_source: Source = _input(
-        "model geometry", "KV bytes from", "Where the bytes of a token come from."
-    )
+    kv_bytes_source: Source = _input("model geometry", "KV bytes from", "Where the bytes of a token come from.")
     draft_kv_bytes_per_token: Whole = _input(
         0,
         "Draft KV bytes per token",
@@ -246,9 +244,11 @@ class Scenario(BaseModel):
                 f"To rescale a slot from {self.state_bytes_dtype} to {self.mamba_ssm_dtype} its conv part must be "
                 "known: fill in “of which conv”, or state the bytes at the dtype you run."
             )
-        if (self.state_bytes_per_slot - (conv or 0)) * SSM_ITEMSIZE[self.mamba_ssm_dtype] % SSM_ITEMSIZE[
-            self.state_bytes_dtype
-        ]:
+        if (
+            (self.state_bytes_per_slot - (conv or 0))
+            * SSM_ITEMSIZE[self.mamba_ssm_dtype]
+            % SSM_ITEMSIZE[self.state_bytes_dtype]
+        ):
             raise ValueError(
                 f"The SSM part of {self.state_bytes_per_slot:,} bytes is not a whole number of "
                 f"{self.state_bytes_dtype} elements. Correct the state bytes, the conv part or their dtype."

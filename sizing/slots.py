@@ -71,8 +71,7 @@ def _check_strategy(scenario: Scenario) -> None:
         raise RefusedError(
             Refusal(
                 kind="flags",
-                engine_words="no_buffer do not support overlap schedule. "
-                "Try to set disable_overlap_schedule=True.",
+                engine_words="no_buffer do not support overlap schedule. Try to set disable_overlap_schedule=True.",
                 cure=f"Pass --disable-overlap-schedule or choose another strategy.{by_pp}",
             )
         )
@@ -81,8 +80,7 @@ def _check_strategy(scenario: Scenario) -> None:
         raise RefusedError(
             Refusal(
                 kind="flags",
-                engine_words="Lazy extra buffer requires overlap schedule "
-                "(--disable-overlap-schedule is incompatible)",
+                engine_words="Lazy extra buffer requires overlap schedule (--disable-overlap-schedule is incompatible)",
                 cure=f"Overlap is off by {cause}: drop it, or choose extra_buffer.",
             )
         )

@@ -60,7 +60,7 @@ def binding_pool(clamp: int, cap: int) -> PoolName:
 def reasons_to_pin(
     rest_bytes: float, ratio: float, state_bytes_per_slot: float, S: int, dcp_size: int
 ) -> tuple[str, ...]:
-    """When to pin --max-mamba-cache-size instead of setting a ratio; empty when the ratio is fine (Procedure 3, Caveats)."""
+    """Why to pin --max-mamba-cache-size instead of a ratio; empty when the ratio is fine (Procedure 3, Caveats)."""
     budget = rest_bytes * ratio / (1 + ratio)
     one_request = S * state_bytes_per_slot
     reasons = []

@@ -72,13 +72,13 @@ def slots_asked(scenario: Scenario, rank: Rank, ratio: float, pin: int | None) -
     """K [slots per rank]: pin, else the request count where the radix cache is off, else the ratio (section 5)."""
     if pin is not None:
         return pin
-    if ratio_is_ignored(scenario):
+    if ratio_is_ignored(scenario) and rank.requests_wanted is not None:
         return int(rank.requests_wanted)
     return int(slots_from_ratio(rank, ratio))
 
 
 def solve_split(scenario: Scenario, rank: Rank, ratio: float, pin: int | None = None) -> Split | Refusal:
-    """Solve one split. `ratio` [-] counts unless `pin` [slots per rank] is given; gives the engine's refusal instead."""
+    """Solve one split: by `ratio` [-] unless `pin` [slots per rank] is given; or the engine's refusal."""
     pools = pools_from_slots(rank, slots_asked(scenario, rank, ratio, pin))
     refusal = _refusal(rank, pools, ratio, pin)
     if refusal:
@@ -118,7 +118,7 @@ def _memory(rank: Rank, pools: Pools, L: int, runs: int) -> Memory:
 
 
 def minimum_rest_gib(rank: Rank, ratio: float) -> float:
-    """The least `rest` [GiB per rank] that admits one request by ratio: S + 1 slots, S + 1 + 2D with drafts (section 5)."""
+    """The least `rest` [GiB per rank] that admits one request by ratio: S + 1 + 2D slots of budget (section 5)."""
     least = (rank.S + 1 + 2 * rank.D) * rank.slot_bytes / GIB
     return float(least / (ratio / (1 + ratio)))
 
@@ -137,7 +137,9 @@ def _refusal(rank: Rank, pools: Pools, ratio: float, pin: int | None) -> Refusal
         return Refusal(kind="no_kv_memory", engine_words=words, cure=_fewer_slots(rank, pools, pin))
     if pools.kv_rows <= 0:
         words = "Not enough memory. Please try to increase --mem-fraction-static."
-        return Refusal(kind="no_tokens", engine_words=words, cure="Not one page of KV fits: lower the ratio or the pin.")
+        return Refusal(
+            kind="no_tokens", engine_words=words, cure="Not one page of KV fits: lower the ratio or the pin."
+        )
     if pools.admitted <= 0:
         words = (
             "Hybrid (mamba/linear-attention) state cache is too small to serve any requests. "
@@ -156,7 +158,8 @@ def _more_state(rank: Rank, ratio: float) -> str:
 
 
 def _fewer_slots(rank: Rank, pools: Pools, pin: int | None) -> str:
-    taken = f"{int(pools.slots):,} slots and their padding take {gib(float(pools.state_bytes + pools.draft_reserve_bytes))}"
+    taken = (
+        f"{int(pools.slots):,} slots and their padding take {gib(float(pools.state_bytes + pools.draft_reserve_bytes))}"
+    )
     lower = "--max-mamba-cache-size" if pin is not None else "--mamba-full-memory-ratio or --max-running-requests"
     return f"{taken} of {rank.rest_gib:g} GiB rest: lower {lower}."
-

@@ -52,7 +52,10 @@ def verdict(sizing: Sizing) -> Verdict:
     """How many run, which pool binds, how far the other would go, what the balanced split runs and the gain."""
     now = sizing.now
     if isinstance(now, Refusal):
-        return Verdict(headline="SGLang would refuse to start.", sentences=(f"“{now.engine_words}”", now.cure, *_balanced(sizing)))
+        return Verdict(
+            headline="SGLang would refuse to start.",
+            sentences=(f"“{now.engine_words}”", now.cure, *_balanced(sizing)),
+        )
     L = count(sizing.scenario.L)
     if now.runs == 0:
         headline = f"Not one request of L = {L} fits: the KV pool holds {count(now.kv_tokens)} tokens."
@@ -69,7 +72,10 @@ def _why(now: Split) -> tuple[str, ...]:
         return first, f"The KV pool would hold {count(others['KV pool'])}."
     if now.binding.name == "KV pool":
         return first, f"The state pool would admit {count(others['state pool'])}."
-    return first, f"The state pool would admit {count(others['state pool'])}, the KV pool hold {count(others['KV pool'])}."
+    return (
+        first,
+        f"The state pool would admit {count(others['state pool'])}, the KV pool hold {count(others['KV pool'])}.",
+    )
 
 
 def _balanced(sizing: Sizing) -> tuple[str, ...]:
@@ -105,7 +111,18 @@ def _capital(text: str) -> str:
 
 def advice(sizing: Sizing) -> tuple[Advice, ...]:
     """What applies now, the free lever first (compute-mamba-ratio.md, Procedure and Caveats; engine-sizing.md)."""
-    rules = (_free_lever, _fragile, _dcp, _uncertain, _speculation, _draft_kv, _precision, _page, _stages, _context)
+    rules = (
+        _free_lever,
+        _fragile,
+        _dcp,
+        _uncertain,
+        _speculation,
+        _draft_kv,
+        _precision,
+        _page,
+        _stages,
+        _context,
+    )
     return tuple(found for rule in rules if (found := rule(sizing)))
 
 
@@ -137,15 +154,15 @@ def _dcp(sizing: Sizing) -> Advice | None:
     if sizing.scenario.dcp_size == 1:
         return None
     draft = (
-        " A draft KV pool is replicated, not sharded: the x dcp_size in r* overstates DCP's advantage when speculation is on."
+        " A draft KV pool is replicated, not sharded: with speculation the x dcp_size in r* overstates DCP's advantage."
         if sizing.scenario.D
         else ""
     )
     return Advice(
         topic="DCP: pin the slots",
-        text="Under DCP the balance lies beyond any realistic L, so pin --max-mamba-cache-size rather than dial a large "
-        "ratio. For GQA take the KV bytes at this dcp_size: a rank keeps more heads once tp / dcp_size is below the "
-        f"head count, so KV does not get dcp_size times cheaper.{draft}",
+        text="Under DCP the balance lies beyond any realistic L, so pin --max-mamba-cache-size rather than dial a "
+        "large ratio. For GQA take the KV bytes at this dcp_size: a rank keeps more heads once tp / dcp_size is below "
+        f"the head count, so KV does not get dcp_size times cheaper.{draft}",
     )
 
 
@@ -155,8 +172,8 @@ def _uncertain(sizing: Sizing) -> Advice | None:
         return None
     return Advice(
         topic="If L is uncertain, bias r up",
-        text=f"Clamp {count(now.clamp)} and cap {count(now.kv_cap)} are close. The state pool is reserved for the worst "
-        "case and fails hard; KV degrades by retraction. When L varies, err towards more state.",
+        text=f"Clamp {count(now.clamp)} and cap {count(now.kv_cap)} are close. The state pool is reserved for the "
+        "worst case and fails hard; KV degrades by retraction. When L varies, err towards more state.",
     )
 
 
@@ -182,8 +199,8 @@ def _draft_kv(sizing: Sizing) -> Advice | None:
         return None
     return Advice(
         topic="Draft KV is not counted",
-        text="EAGLE, EAGLE3, MTP and STANDALONE add int(KV bytes x draft layers / full-attention layers) to every token "
-        "(+4 % with one draft layer and 24 full layers). Enter it as draft KV bytes; for NGRAM 0 is right.",
+        text="EAGLE, EAGLE3, MTP and STANDALONE add int(KV bytes x draft layers / full-attention layers) to every "
+        "token (+4 % with one draft layer and 24 full layers). Enter it as draft KV bytes; for NGRAM 0 is right.",
     )
 
 
@@ -212,8 +229,8 @@ def _page(sizing: Sizing) -> Advice | None:
         return None
     return Advice(
         topic="--mamba-track-interval",
-        text=f"Its default {TRACK_INTERVAL} must be a multiple of page_size ({scenario.page_size}) and at least the draft "
-        f"tokens ({scenario.D}): set it too, or the engine refuses to start.",
+        text=f"Its default {TRACK_INTERVAL} must be a multiple of page_size ({scenario.page_size}) and at least the "
+        f"draft tokens ({scenario.D}): set it too, or the engine refuses to start.",
     )
 
 
@@ -223,17 +240,18 @@ def _stages(sizing: Sizing) -> Advice | None:
     overlap = "" if overlap_on(sizing.scenario) else " Overlap is off, which is why S is what it is."
     return Advice(
         topic="Pipeline stages",
-        text="Every rank is charged the largest stage: give the state bytes of the stage with most linear layers and the KV "
-        f"bytes of the stage with most attention layers.{overlap}",
+        text="Every rank is charged the largest stage: give the state bytes of the stage with most linear layers and "
+        f"the KV bytes of the stage with most attention layers.{overlap}",
     )
 
 
 def _context(sizing: Sizing) -> Advice | None:
     scenario, now = sizing.scenario, sizing.now
-    if scenario.L > scenario.context_length:
+    if scenario.context_length < scenario.L:
         return Advice(
             topic="L is above --context-length",
-            text=f"The server accepts {count(scenario.context_length)} tokens; an average L of {count(scenario.L)} cannot occur.",
+            text=f"The server accepts {count(scenario.context_length)} tokens: an average L of {count(scenario.L)} "
+            "cannot occur.",
         )
     if isinstance(now, Split) and now.kv_tokens < scenario.context_length:
         return Advice(

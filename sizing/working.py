@@ -33,7 +33,10 @@ class Comparison(BaseModel):
 
 def working(sizing: Sizing) -> tuple[Step, ...]:
     """The engine's solve of the split that is set, step by step; as far as it gets when the engine refuses."""
-    return (*_balance_steps(sizing), *(_split_steps(sizing, sizing.now) if isinstance(sizing.now, Split) else ()))
+    return (
+        *_balance_steps(sizing),
+        *(_split_steps(sizing, sizing.now) if isinstance(sizing.now, Split) else ()),
+    )
 
 
 def _balance_steps(sizing: Sizing) -> tuple[Step, ...]:
@@ -55,7 +58,8 @@ def _balance_steps(sizing: Sizing) -> tuple[Step, ...]:
         Step(
             quantity="r*, the balance ratio",
             formula="(S + D) x token_equiv x dcp_size / L",
-            numbers=f"({sizing.S} + {scenario.D}) x {number(sizing.token_equiv)} x {scenario.dcp_size} / {count(scenario.L)}",
+            numbers=f"({sizing.S} + {scenario.D}) x {number(sizing.token_equiv)} x {scenario.dcp_size} "
+            f"/ {count(scenario.L)}",
             result=ratio_text(sizing.r_star),
         ),
     )
@@ -82,7 +86,8 @@ def _split_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
         Step(
             quantity="KV tokens on one rank",
             formula="KV bytes // KV bytes per token, whole pages",
-            numbers=f"{count(now.kv_rest_bytes)} // {count(sizing.token_bytes)} // {scenario.page_size} x {scenario.page_size}",
+            numbers=f"{count(now.kv_rest_bytes)} // {count(sizing.token_bytes)} "
+            f"// {scenario.page_size} x {scenario.page_size}",
             result=count(now.kv_rows),
         ),
         Step(
@@ -144,7 +149,10 @@ def comparisons(sizing: Sizing) -> tuple[Comparison, ...]:
         )
     ]
     if isinstance(now, Refusal):
-        return (*rows, Comparison(quantity="clamp", specification=count(said.clamp), engine="refused", why=now.engine_words))
+        return (
+            *rows,
+            Comparison(quantity="clamp", specification=count(said.clamp), engine="refused", why=now.engine_words),
+        )
     if scenario.split == "pin" or now.ratio is None:
         return tuple(rows)  # the closed forms know ratios only
     return (
@@ -186,7 +194,9 @@ def _r_star_why(sizing: Sizing) -> str:
 
 def _slots_why(scenario: Scenario) -> str:
     if scenario.D:
-        return "the engine solves for draft states too (D / S of a slot each, 1 + D padding); the printed code ignores D"
+        return (
+            "the engine solves for draft states too (D / S of a slot each, 1 + D padding); the printed code ignores D"
+        )
     return "the engine takes one padding slot off the budget"
 
 

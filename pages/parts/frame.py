@@ -1,0 +1,91 @@
+"""What every page begins with: page settings, links to the pages, the link's values, the inputs.
+
+Only this file and inputs.py touch the session and the query; the session's keys are the field names of Scenario.
+The older page discovery of Streamlit is used on purpose: beside a folder named pages/, st.navigation runs a deep
+link without app.py after a fresh start and loses the first slider move.
+"""
+
+import gc
+from typing import NoReturn
+
+import streamlit as st
+
+from pages.parts.blocks import plain
+from pages.parts.inputs import draw_inputs
+from sizing import Problem, Scenario, read_scenario
+from sizing.link import from_query, to_query
+from sizing.scenario import DEFAULTS
+
+PAGES = {"app.py": "Balance", "pages/reference.py": "Reference"}
+
+
+def open_page(title: str) -> Scenario:
+    """Draw the frame of a page and give its scenario. Stops the page with a sentence for every wrong input."""
+    st.set_page_config(page_title=f"{title} · Hybrid Pool Sizing", page_icon="⚖️", layout="wide")
+    _settle_memory()
+    problems = _read_link(title)
+    _page_links()
+    found = read_scenario(draw_inputs())
+    if not isinstance(found, Scenario):
+        _stop(found)
+    _write_link(found)
+    _report(problems, found)
+    return found
+
+
+@st.cache_resource
+def _settle_memory() -> None:
+    """Take what is loaded now out of garbage collection, once a process.
+
+    Streamlit collects all garbage after every run; with its own modules among it that takes four times as long
+    as the run itself and holds up the reply.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+def _page_links() -> None:
+    query = {name: st.query_params[name] for name in st.query_params}
+    with st.sidebar.container(horizontal=True):
+        for file, name in PAGES.items():
+            st.page_link(file, label=name, query_params=query)
+
+
+def _read_link(page: str) -> list[Problem]:
+    """Take the link's values at the first run, and when the reader went back or forward; gives what was wrong.
+
+    A rerun that a widget caused may still carry the query of the run before, so only a rerun in which no input
+    moved counts as going back.
+    """
+    state, query = st.session_state, st.query_params.to_dict()
+    first = "link" not in state
+    moved = not first and any(state.get(name) != state["seen"].get(name) for name in DEFAULTS)
+    same_page = state.get("page") == page
+    state["page"] = page
+    if first or (query != state["link"] and not moved and (same_page or query)):
+        scenario, state["problems"] = from_query(query)
+        for name, value in scenario.model_dump().items():
+            state[name] = value
+        state["problems_of"] = scenario
+    return list(state["problems"])
+
+
+def _write_link(scenario: Scenario) -> None:
+    """Only what differs from the defaults stands in the link; an unchanged link is left alone."""
+    query = to_query(scenario)
+    if st.query_params.to_dict() != query:
+        st.query_params.from_dict(query)
+    st.session_state["link"] = query
+    st.session_state["seen"] = scenario.model_dump()
+
+
+def _report(problems: list[Problem], scenario: Scenario) -> None:
+    """What the link got wrong stays on the page until an input is changed."""
+    if problems and scenario == st.session_state["problems_of"]:
+        st.warning(plain("\n".join(problem.sentence for problem in problems)))
+
+
+def _stop(problems: list[Problem]) -> NoReturn:
+    st.error(plain("\n".join(problem.sentence for problem in problems)))
+    st.caption("Nothing that was entered is lost: correct it in the sidebar.")
+    st.stop()

@@ -1,0 +1,60 @@
+// Draws figures with Plotly and keeps them mounted: a rerun updates them in place, so zoom survives a slider move.
+// Streamlit's own st.plotly_chart mounts a chart anew whenever its data changes, which costs most of a move's time.
+
+let library = null;
+
+function plotly(url) {
+  library ??= new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = new URL(url, document.baseURI).href;
+    script.onload = () => resolve(window.Plotly);
+    script.onerror = () => reject(new Error("plotly.js did not load from " + script.src));
+    document.head.appendChild(script);
+  });
+  return library;
+}
+
+// Colour names ("@state") become the colours of the palette that fits the page's background.
+function painted(value, palette) {
+  if (typeof value === "string") return value[0] === "@" ? palette[value] ?? value : value;
+  if (Array.isArray(value)) return value.length && typeof value[0] === "number" ? value : value.map((item) => painted(item, palette));
+  if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, painted(item, palette)]));
+  return value;
+}
+
+function isDark(element) {
+  const [red, green, blue] = getComputedStyle(element).color.match(/[\d.]+/g).map(Number);
+  return 0.299 * red + 0.587 * green + 0.114 * blue > 128; // light text stands on a dark page
+}
+
+function draw(Plotly, root, data) {
+  const palette = data.palettes[isDark(root) ? "dark" : "light"];
+  for (const [name, figure] of Object.entries(data.figures)) {
+    let element = root.querySelector(`[data-figure="${name}"]`);
+    if (!element) {
+      element = root.appendChild(document.createElement("div"));
+      element.dataset.figure = name;
+      element.setAttribute("role", "figure");
+    }
+    element.setAttribute("aria-label", figure.alt);
+    const layout = painted(figure.layout, palette);
+    layout.uirevision = "keep"; // what the reader zoomed stays zoomed
+    Plotly.react(element, painted(figure.data, palette), layout, figure.config);
+  }
+}
+
+export default function ({ data, parentElement }) {
+  const root = parentElement.querySelector(".figures");
+  let shown = true;
+  plotly(data.plotly_url).then((Plotly) => {
+    if (!shown) return;
+    const dark = isDark(root);
+    draw(Plotly, root, data);
+    root.watch?.disconnect();
+    root.watch = new MutationObserver(() => isDark(root) !== dark && draw(Plotly, root, data));
+    root.watch.observe(document.documentElement, { attributes: true, subtree: true, attributeFilter: ["class", "style"] });
+  });
+  return () => {
+    shown = false;
+  };
+}

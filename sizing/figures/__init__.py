@@ -1,0 +1,8 @@
+"""Figures: a Sizing and its curves in, a plain Plotly dictionary out. Nothing here computes a new number."""
+
+from sizing.figures.crossing import crossing_figure
+from sizing.figures.memory import memory_figure
+from sizing.figures.ratio import ratio_figure
+from sizing.figures.theme import DARK, LIGHT, painted
+
+__all__ = ["DARK", "LIGHT", "crossing_figure", "memory_figure", "painted", "ratio_figure"]

@@ -1,0 +1,279 @@
+"""Figure 1: the mamba clamp (flat) against the KV cap (falling) across L. Where they cross, neither pool idles."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from sizing.curves import L_HIGH, L_LOW, ContextCurve, context_grid, over_context
+from sizing.figures.theme import Figure, axis, layout, line, point, text
+from sizing.problems import Refusal
+from sizing.solve import Sizing
+from sizing.split import Split
+from sizing.units import count, ratio_text, tokens_text
+
+HEIGHT = 510
+CHARACTERS = 150  # of a line of inputs at the narrowest main column (1440 px with the sidebar open)
+ROOM = 12  # how many times longer than its start a region must reach in L to hold its label
+LOW_CLAMP = 0.38  # of the axis: below it the corner under the envelope is too small for a label
+
+
+def crossing_figure(sizing: Sizing) -> Figure:
+    """The figure for the split that is set, with the balanced split's pair lightly behind it."""
+    balanced = sizing.balanced if isinstance(sizing.balanced, Split) else None
+    shown = sizing.now if isinstance(sizing.now, Split) else balanced
+    figure = layout(sizing, "Requests that run, across context length", height=HEIGHT, characters=CHARACTERS)
+    figure["xaxis"] = axis("L, context per request [tokens]", type="log", **_context_ticks())
+    if shown is None:
+        figure["yaxis"] = axis("requests", type="log", range=[0, 2])
+        figure["annotations"].append(_nothing())
+        return {"data": [], "layout": figure}
+    behind = [balanced] if balanced and balanced.slots != shown.slots else []
+    L = sizing.scenario.L
+    curve = over_context(shown, context_grid(L, shown))
+    low, high = _range(curve, behind)
+    figure["yaxis"] = axis("requests that run at once", type="log", **_request_ticks(low, high))
+    figure["hovermode"] = "x"
+    data = [trace for split in behind for trace in _pair_behind(over_context(split, context_grid(L, split)))]
+    data += [*_idle(curve), *_pair(curve), *_envelope(curve), *_marks(sizing, shown, low), _hover(curve, low)]
+    figure["annotations"] += [*_line_labels(shown, curve, behind), *_region_labels(shown, low)]
+    figure["annotations"] += [_balance_label(shown, low, high), _own_label(sizing, shown, low, high)]
+    figure["shapes"] = [_own_line(sizing)]
+    if isinstance(sizing.now, Refusal):
+        figure["annotations"].append(_refused_label())
+    return {"data": data, "layout": figure}
+
+
+def _context_ticks() -> dict[str, Any]:
+    ticks = [2**power for power in range(8, 21)]
+    names = [tokens_text(tick) for tick in ticks]
+    margin = 0.02  # of a decade, so that the outer ticks are not cut
+    return {
+        "tickvals": ticks,
+        "ticktext": names,
+        "range": [math.log10(L_LOW) - margin, math.log10(L_HIGH) + margin],
+        "showspikes": True,
+        "spikemode": "across",
+        "spikethickness": 1,
+        "spikedash": "dot",
+        "spikecolor": "@muted",
+    }
+
+
+def _range(curve: ContextCurve, behind: list[Split]) -> tuple[float, float]:
+    """Lowest and highest request count on the axis; 0 cannot stand on a logarithmic one."""
+    top = max([int(curve.kv_cap.max()), curve.clamp, *(split.clamp for split in behind)])
+    return 0.7, top * 1.6
+
+
+def _request_ticks(low: float, high: float) -> dict[str, Any]:
+    ticks = [
+        mantissa * 10**power for power in range(8) for mantissa in (1, 2, 5) if low <= mantissa * 10**power <= high
+    ]
+    return {
+        "tickvals": ticks,
+        "ticktext": [count(tick) for tick in ticks],
+        "range": [math.log10(low), math.log10(high)],
+    }
+
+
+def _visible(values: Any) -> list[float | None]:
+    """0 requests have no place on a logarithmic axis: the line ends there."""
+    return [float(value) if value > 0 else None for value in values]
+
+
+def _pair_behind(curve: ContextCurve) -> list[Figure]:
+    x = curve.L.tolist()
+    flat = [curve.clamp] * len(x)
+    return [
+        line(x, flat, "@state", width=1.5, dash="dot", opacity=0.55),
+        line(x, _visible(curve.kv_cap), "@kv", width=1.5, dash="dot", opacity=0.55),
+    ]
+
+
+def _idle(curve: ContextCurve) -> list[Figure]:
+    """The side where each pool idles: between the two lines, in the colour of the pool that idles."""
+    left, right = curve.kv_cap >= curve.clamp, (curve.kv_cap <= curve.clamp) & (curve.kv_cap > 0)
+    areas = []
+    for side, colour in ((left, "@kv_soft"), (right, "@state_soft")):
+        x, cap = curve.L[side].tolist(), curve.kv_cap[side].tolist()
+        outline = line(x + x[::-1], cap + [curve.clamp] * len(x), colour, width=0)
+        areas.append(outline | {"fill": "toself", "fillcolor": colour})
+    return areas
+
+
+def _pair(curve: ContextCurve) -> list[Figure]:
+    x = curve.L.tolist()
+    return [
+        line(x, [curve.clamp] * len(x), "@state", dash="dash", name="mamba clamp"),
+        line(x, _visible(curve.kv_cap), "@kv", dash="dash", name="KV cap"),
+    ]
+
+
+def _envelope(curve: ContextCurve) -> list[Figure]:
+    """What runs, drawn strong in the colour of the pool that binds; a third limit is drawn in ink."""
+    by_kv = curve.kv_cap < curve.admitted
+    colour = "@state" if curve.admitted == curve.clamp else "@ink"
+    sides = [
+        line(
+            curve.L[~by_kv].tolist(),
+            curve.runs[~by_kv].tolist(),
+            colour,
+            width=6,
+            name="runs, state pool binds",
+        ),
+        line(curve.L[by_kv].tolist(), _visible(curve.runs[by_kv]), "@kv", width=6, name="runs, KV pool binds"),
+    ]
+    return [side for side in sides if side["x"]]
+
+
+def _marks(sizing: Sizing, shown: Split, low: float) -> list[Figure]:
+    marks = [point(sizing.scenario.L, max(shown.runs, low), "@ink", size=14)]
+    if L_LOW <= shown.crossing <= L_HIGH:
+        marks.insert(0, point(shown.crossing, shown.clamp, "@ink", symbol="diamond", size=13))
+    return marks
+
+
+def _hover(curve: ContextCurve, low: float) -> Figure:
+    """An invisible line that answers for every L under the pointer, so that exploring needs no round trip."""
+    binds = np.where(
+        curve.kv_cap < curve.admitted,
+        "KV pool",
+        "state pool" if curve.admitted == curve.clamp else "engine's cap",
+    )
+    rows = zip(curve.kv_cap.tolist(), curve.runs.tolist(), binds.tolist(), strict=True)
+    return line(curve.L.tolist(), np.maximum(curve.runs, low).tolist(), "@ink", width=0, opacity=0) | {
+        "name": "hover",
+        "hoverinfo": "all",
+        "customdata": [list(row) for row in rows],
+        "hovertemplate": f"L %{{x:,}} tokens<br>mamba clamp {count(curve.clamp)}<br>KV cap %{{customdata[0]:,}}<br>"
+        "<b>%{customdata[1]:,} run</b>, %{customdata[2]} binds<extra></extra>",
+    }
+
+
+def _line_labels(shown: Split, curve: ContextCurve, behind: list[Split]) -> list[Figure]:
+    """Named on the lines themselves: the clamps at their right end, the cap along its fall."""
+    higher = all(shown.clamp >= split.clamp for split in behind) and bool(behind)
+    labels = [_at_right_end(f"mamba clamp {count(shown.clamp)}", shown.clamp, above=higher, color="@state")]
+    for split in behind:
+        words = f"balanced split r = {ratio_text(split.ratio or 0)}: {count(split.runs)} run at this L"
+        labels.append(_at_right_end(words, split.clamp, above=not higher, color="@muted"))
+    index = int(np.searchsorted(curve.L, L_LOW * 2))  # one octave in, clear of the axis
+    if curve.kv_cap[index] > 0:
+        labels.append(
+            text("KV cap", x=math.log10(curve.L[index]), y=math.log10(curve.kv_cap[index]), color="@kv")
+            | {"xanchor": "left", "yanchor": "bottom", "xshift": 8}
+        )
+    if curve.admitted < curve.clamp:
+        labels.append(
+            text(
+                f"the engine admits {count(curve.admitted)}",
+                x=math.log10(L_LOW),
+                y=math.log10(curve.admitted),
+            )
+            | {"xanchor": "left", "yanchor": "top", "yshift": -6}
+        )
+    return labels
+
+
+def _at_right_end(words: str, requests: int, *, above: bool, color: str) -> Figure:
+    return text(words, x=math.log10(L_HIGH), y=math.log10(requests), color=color) | {
+        "xanchor": "right",
+        "yanchor": "bottom" if above else "top",
+        "yshift": 3 if above else -3,
+    }
+
+
+def _region_labels(shown: Split, low: float) -> list[Figure]:
+    """Which pool idles on which side of the balance point, where there is room to say so."""
+    labels = []
+    if shown.crossing > L_LOW * ROOM:
+        middle = math.sqrt(L_LOW * shown.crossing) / 1.6
+        height = math.sqrt(shown.clamp * shown.kv_tokens / middle) / 1.15
+        labels.append(
+            text("KV pool idles:<br>state binds", x=math.log10(middle), y=math.log10(height), color="@muted")
+            | {"name": "left"}
+        )
+    if shown.crossing * ROOM < L_HIGH:
+        middle = math.sqrt(L_HIGH * shown.crossing) * 1.6
+        height = math.sqrt(shown.clamp * max(shown.kv_tokens / middle, low)) * 1.1
+        labels.append(
+            text("state pool idles:<br>KV binds", x=math.log10(middle), y=math.log10(height), color="@muted")
+            | {"name": "right"}
+        )
+    return labels
+
+
+def _balance_label(shown: Split, low: float, high: float) -> Figure:
+    """In the empty corner under the envelope; above the lines where the clamp lies too low for that."""
+    if not L_LOW <= shown.crossing <= L_HIGH:
+        side = "below" if shown.crossing < L_LOW else "above"
+        return text(
+            f"balance point at L = {count(shown.crossing)}, {side} this range",
+            x=1,
+            y=1,
+            xref="paper",
+            yref="paper",
+        ) | {"xanchor": "right", "yanchor": "top"}
+    under = math.log(shown.clamp / low) > LOW_CLAMP * math.log(high / low)
+    left = shown.crossing > (L_LOW * 8 if under else L_HIGH / 6)
+    return {
+        "text": f"<b>balance point</b><br>L = {count(shown.crossing)}, {count(shown.clamp)} requests",
+        "x": math.log10(shown.crossing),
+        "y": math.log10(shown.clamp),
+        "ax": -34 if left else 34,
+        "ay": 52 if under else -84,
+        "xanchor": "right" if left else "left",
+        "arrowcolor": "@muted",
+        "arrowwidth": 1,
+        "arrowhead": 0,
+        "standoff": 8,
+        "align": "right" if left else "left",
+        "bgcolor": "@paper",
+        "font": {"color": "@ink", "size": 13},
+    }
+
+
+def _own_line(sizing: Sizing) -> Figure:
+    L = sizing.scenario.L
+    return {
+        "type": "line",
+        "x0": L,
+        "x1": L,
+        "y0": 0,
+        "y1": 1,
+        "yref": "paper",
+        "line": {"color": "@ink", "width": 1, "dash": "dot"},
+        "layer": "below",
+    }
+
+
+def _own_label(sizing: Sizing, shown: Split, low: float, high: float) -> Figure:
+    """The user's L and what runs there, in the empty corner below the lines (above them at very long L)."""
+    L, short = sizing.scenario.L, sizing.scenario.L < L_HIGH / 12
+    runs = f"<b>{count(shown.runs)} run</b>" if shown is sizing.now else "<b>refused as set</b>"
+    return text(
+        f"L = {count(L)}<br>{runs}",
+        x=math.log10(min(max(L, L_LOW), L_HIGH)),
+        y=math.log10(low if short else high),
+    ) | {
+        "xanchor": "left" if short else "right",
+        "yanchor": "bottom" if short else "top",
+        "xshift": 8 if short else -8,
+        "align": "left" if short else "right",
+        "bgcolor": "@paper",
+    }
+
+
+def _nothing() -> Figure:
+    return text("No split of this rest runs a request.", x=0.5, y=0.5, xref="paper", yref="paper", size=17)
+
+
+def _refused_label() -> Figure:
+    return text(
+        "The split that is set would be refused; shown is the balanced split.",
+        x=0.5,
+        y=1,
+        xref="paper",
+        yref="paper",
+    ) | {"yanchor": "top", "bgcolor": "@paper"}

@@ -1,0 +1,102 @@
+"""Figure 3: where `rest` of one rank goes, in GiB: each pool in use and idle at what runs."""
+
+from typing import NamedTuple
+
+from sizing.figures.theme import Figure, axis, layout, text
+from sizing.solve import Sizing
+from sizing.split import Split
+from sizing.units import GIB, gib, ratio_text
+
+HEIGHT = 420
+CHARACTERS = 72
+LABEL_SHARE = 0.18  # of the bar: the narrowest piece that holds its label
+
+
+class Piece(NamedTuple):
+    """One piece of a bar: its name, its field in Memory, its colour, the colour on it and of its hatching."""
+
+    name: str
+    field: str
+    colour: str
+    ink: str
+    edge: str
+    hatched: bool
+
+
+PIECES = (
+    Piece("state in use", "state_used", "@state", "@on_state", "@state", False),
+    Piece("state idle", "state_idle", "@state_soft", "@ink", "@state", True),
+    Piece("padding slot", "state_padding", "@other", "@paper", "@other", False),
+    Piece("draft states", "draft_reserve", "@other", "@paper", "@other", False),
+    Piece("KV in use", "kv_used", "@kv", "@on_kv", "@kv", False),
+    Piece("KV idle", "kv_idle", "@kv_soft", "@ink", "@kv", True),
+    Piece("unsplit", "unsplit", "@grid", "@ink", "@grid", False),
+)
+
+
+def memory_figure(sizing: Sizing) -> Figure:
+    """One bar for the split that is set and one for the balanced split."""
+    bars = {name: split for name, split in _bars(sizing).items() if isinstance(split, Split)}
+    figure = layout(sizing, "Memory of one rank", height=HEIGHT, characters=CHARACTERS)
+    figure["margin"]["l"] = 118
+    figure["barmode"] = "stack"
+    figure["bargap"] = 0.5
+    figure["xaxis"] = axis("GiB per rank", range=[0, max(sizing.scenario.rest_gib, 0.001)])
+    figure["yaxis"] = axis("", autorange="reversed", ticks="", gridcolor="@paper", type="category")
+    figure["annotations"] += [label for row, split in enumerate(bars.values()) for label in _words(row, split)]
+    data = [_piece(piece, bars, sizing.scenario.rest_gib) for piece in PIECES]
+    return {"data": [trace for trace in data if any(trace["x"])], "layout": figure}
+
+
+def _bars(sizing: Sizing) -> dict[str, object]:
+    ratio = flag if (flag := getattr(sizing.now, "ratio", None)) else None
+    now = f"now<br>r = {ratio_text(ratio)}" if ratio else "now<br>pinned"
+    if sizing.scenario.split == "balanced":
+        return {f"balanced<br>r* = {ratio_text(sizing.r_star)}": sizing.now}
+    return {now: sizing.now, f"balanced<br>r* = {ratio_text(sizing.r_star)}": sizing.balanced}
+
+
+def _piece(piece: Piece, bars: dict[str, Split], rest_gib: float) -> Figure:
+    sizes = [getattr(split.memory, piece.field) for split in bars.values()]
+    wide = [size / GIB > rest_gib * LABEL_SHARE for size in sizes]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": piece.name,
+        "x": [size / GIB for size in sizes],
+        "y": list(bars),
+        "text": [f"{piece.name}<br>{gib(size)}" if fits else "" for size, fits in zip(sizes, wide, strict=True)],
+        "textposition": "inside",
+        "insidetextanchor": "middle",
+        "textangle": 0,
+        "constraintext": "none",
+        "textfont": {"color": piece.ink, "size": 12},
+        "marker": {
+            "color": piece.colour,
+            "line": {"color": "@paper", "width": 1},
+            "pattern": {
+                "shape": "/" if piece.hatched else "",
+                "fillmode": "overlay",
+                "fgcolor": piece.edge,
+                "size": 8,
+                "solidity": 0.1,
+            },
+        },
+        "customdata": [gib(size, 3) for size in sizes],
+        "hovertemplate": f"{piece.name}: %{{customdata}}<extra></extra>",
+    }
+
+
+def _words(row: int, split: Split) -> list[Figure]:
+    """What runs, over each bar, and every piece in words below it: a narrow piece has no room for its own label."""
+    memory = split.memory
+    drafts = f"drafts {memory.draft_reserve / GIB:.2f}, " if memory.draft_reserve else ""
+    pieces = (
+        f"state {memory.state_used / GIB:.2f} in use + {memory.state_idle / GIB:.2f} idle, {drafts}"
+        f"KV {memory.kv_used / GIB:.2f} in use + {memory.kv_idle / GIB:.2f} idle [GiB]"
+    )
+    runs = f"<b>{split.runs:,} run</b>, {gib(memory.idle)} idle"
+    return [
+        text(runs, x=0, y=row, yshift=36) | {"xanchor": "left", "yanchor": "bottom"},
+        text(pieces, x=0, y=row, yshift=-36, color="@muted", size=11) | {"xanchor": "left", "yanchor": "top"},
+    ]

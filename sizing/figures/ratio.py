@@ -1,0 +1,142 @@
+"""Figure 2: requests against the ratio r at the user's L, with the peak and its plateau."""
+
+import math
+
+import numpy as np
+
+from sizing.curves import over_ratio, ratio_grid
+from sizing.figures.theme import Figure, axis, layout, line, point, text
+from sizing.scenario import DEFAULT_RATIO
+from sizing.solve import Sizing
+from sizing.split import Split
+from sizing.units import count, flag_ratio, number, ratio_text
+
+HEIGHT = 420
+CHARACTERS = 72  # of a line of inputs in half the main column at 1440 px
+REACH = 40  # the axis goes this many times below and above what is marked on it
+HEADROOM = 1.3  # of the peak; the two lines leave the figure above it
+
+
+def ratio_figure(sizing: Sizing) -> Figure:
+    """What runs at L for every ratio around the balance; the engine's default, the ratio that is set and r* marked."""
+    figure = layout(sizing, "Requests against the ratio r", height=HEIGHT, characters=CHARACTERS)
+    marked = _marked(sizing)
+    low, high = min(marked.values()) / REACH, max(marked.values()) * REACH
+    curve = over_ratio(sizing.scenario, ratio_grid(low, high, *marked.values(), *_plateau(sizing)))
+    top = max(int(curve.runs.max()), 1) * HEADROOM
+    figure["xaxis"] = axis("r, --mamba-full-memory-ratio (above 1 is legal)", type="log", **_ratio_ticks(low, high))
+    figure["yaxis"] = axis("requests that run at once", range=[0, top], rangemode="tozero")
+    figure["hovermode"] = "x"
+    figure["shapes"] = _band(sizing)
+    x = curve.ratio.tolist()
+    by_kv = curve.kv_cap < curve.clamp
+    data = [
+        line(x, curve.clamp.tolist(), "@state", dash="dash", name="mamba clamp"),
+        line(x, curve.kv_cap.tolist(), "@kv", dash="dash", name="KV cap"),
+        line(x, np.where(by_kv, np.nan, curve.runs).tolist(), "@state", width=6, name="runs, state pool binds"),
+        line(x, np.where(by_kv, curve.runs, np.nan).tolist(), "@kv", width=6, name="runs, KV pool binds"),
+        line(x, curve.runs.tolist(), "@ink", width=0, opacity=0)
+        | {
+            "name": "hover",
+            "hoverinfo": "all",
+            "customdata": np.stack([curve.clamp, curve.kv_cap], axis=1).tolist(),
+            "hovertemplate": "r %{x:.4g}<br>mamba clamp %{customdata[0]:,}<br>KV cap %{customdata[1]:,}<br>"
+            "<b>%{y:,} run</b><extra></extra>",
+        },
+    ]
+    figure["annotations"] += [*_side_labels(low, high), *_best_label(sizing, top)]
+    for name, ratio in marked.items():
+        runs = _runs_at(curve.ratio, curve.runs, ratio)
+        data.append(point(ratio, runs, "@ink", symbol="diamond" if name == "r*" else "circle", size=12))
+        figure["annotations"].append(_mark_label(name, ratio, runs, right=ratio == max(marked.values())))
+    return {"data": [_finite(trace) for trace in data], "layout": figure}
+
+
+def _marked(sizing: Sizing) -> dict[str, float]:
+    """The ratios to mark; one mark where two of them are the same."""
+    r_star = flag_ratio(sizing.r_star)
+    marks = {"r*": r_star}
+    now = sizing.now.ratio if isinstance(sizing.now, Split) else sizing.ratio_now
+    if sizing.scenario.split == "ratio" and now not in (None, r_star, DEFAULT_RATIO):
+        marks["now"] = sizing.ratio_now
+    if r_star != DEFAULT_RATIO:
+        is_now = sizing.scenario.split == "ratio" and sizing.ratio_now == DEFAULT_RATIO
+        marks["default, now" if is_now else "default"] = DEFAULT_RATIO
+    return marks
+
+
+def _plateau(sizing: Sizing) -> list[float]:
+    best = sizing.optimum
+    return [edge for edge in (best.ratio_low, best.ratio_high) if edge is not None] if best else []
+
+
+def _band(sizing: Sizing) -> list[Figure]:
+    edges = _plateau(sizing)
+    if not edges:
+        return []
+    return [
+        {
+            "type": "rect",
+            "x0": edges[0],
+            "x1": edges[1],
+            "y0": 0,
+            "y1": 1,
+            "yref": "paper",
+            "line": {"width": 0},
+            "fillcolor": "@grid",
+            "layer": "below",
+        }
+    ]
+
+
+def _ratio_ticks(low: float, high: float) -> Figure:
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [10.0**power for power in powers if low <= 10.0**power <= high]
+    return {
+        "tickvals": ticks,
+        "ticktext": [f"{tick:g}" for tick in ticks],
+        "range": [math.log10(low), math.log10(high)],
+    }
+
+
+def _side_labels(low: float, high: float) -> list[Figure]:
+    return [
+        text("state binds,<br>KV idles", x=0.02, y=0.84, xref="paper", yref="paper", color="@state", size=12)
+        | {"xanchor": "left", "align": "left"},
+        text("KV binds,<br>state idles", x=0.98, y=0.84, xref="paper", yref="paper", color="@kv", size=12)
+        | {"xanchor": "right", "align": "right"},
+    ]
+
+
+def _best_label(sizing: Sizing, top: float) -> list[Figure]:
+    best = sizing.optimum
+    if best is None or best.ratio_low is None or best.ratio_high is None:
+        return []
+    low, high = number(best.ratio_low, 3), number(best.ratio_high, 3)
+    requests = "request" if best.runs == 1 else "requests"
+    return [
+        text(
+            f"best: {count(best.runs)} {requests}, r {low} to {high}",
+            x=math.log10(best.ratio_low * best.ratio_high) / 2,
+            y=top,
+        )
+        | {"yanchor": "top", "bgcolor": "@paper"}
+    ]
+
+
+def _runs_at(ratios: "np.ndarray", runs: "np.ndarray", ratio: float) -> int:
+    return int(runs[np.searchsorted(ratios, ratio)])
+
+
+def _mark_label(name: str, ratio: float, runs: int, *, right: bool) -> Figure:
+    return text(f"{name} {ratio_text(ratio)}: <b>{count(runs)}</b>", x=math.log10(ratio), y=runs) | {
+        "xanchor": "left" if right else "right",
+        "xshift": 12 if right else -12,
+        "yanchor": "middle",
+        "bgcolor": "@paper",
+    }
+
+
+def _finite(trace: Figure) -> Figure:
+    """JSON knows no NaN: a gap in a line is null."""
+    return trace | {"y": [None if value != value else value for value in trace["y"]]}

@@ -1,0 +1,184 @@
+"""One look for all figures. A colour means the same pool everywhere: orange is state, blue is KV.
+
+Figures carry colour names ("@state"); a palette turns them into colours, in Python for exports and in the
+browser for the page, so that one figure serves light and dark.
+"""
+
+from typing import Any
+
+from sizing.solve import Sizing
+from sizing.units import count, ratio_text
+
+Figure = dict[str, Any]
+
+ENGINE_RELEASE = "SGLang 0.5.23"  # engine-sizing.md, title
+PRODUCT = "Hybrid Pool Sizing"
+
+# State is darker than KV in both palettes, so that a greyscale print keeps them apart.
+LIGHT = {
+    "@ink": "#10141f",
+    "@muted": "#5a6375",
+    "@grid": "#e3e7ef",
+    "@paper": "#ffffff",
+    "@state": "#b3400a",
+    "@state_soft": "rgba(179,64,10,0.10)",
+    "@kv": "#2f7fd6",
+    "@kv_soft": "rgba(47,127,214,0.10)",
+    "@on_state": "#ffffff",
+    "@on_kv": "#ffffff",
+    "@other": "#8b93a3",
+}
+DARK = {
+    "@ink": "#e8ebf2",
+    "@muted": "#a3acbd",
+    "@grid": "#262c38",
+    "@paper": "#0e1117",
+    "@state": "#f0813f",
+    "@state_soft": "rgba(240,129,63,0.12)",
+    "@kv": "#6db3ff",
+    "@kv_soft": "rgba(109,179,255,0.12)",
+    "@on_state": "#10141f",
+    "@on_kv": "#10141f",
+    "@other": "#6b7485",
+}
+
+FONT = "Source Sans, Source Sans Pro, DejaVu Sans, Arial, sans-serif"
+SMALL, NORMAL, LARGE = 12, 13, 17
+SEPARATOR = " · "
+TITLE_HEIGHT = 34  # [px] from the top edge to the title's foot
+LINE_HEIGHT = 17  # [px] of the small lines under a title
+
+
+def painted(value: Any, palette: dict[str, str]) -> Any:
+    """A figure (or any part of one) with its colour names replaced by the palette's colours."""
+    if isinstance(value, dict):
+        return {key: painted(item, palette) for key, item in value.items()}
+    if isinstance(value, list):
+        return [painted(item, palette) for item in value]
+    return palette.get(value, value) if isinstance(value, str) else value
+
+
+def inputs(sizing: Sizing) -> list[str]:
+    """Every input that matters for the figure, so that it alone says what deployment it shows."""
+    scenario = sizing.scenario
+    split = {
+        "ratio": f"r = {ratio_text(scenario.mamba_full_memory_ratio)}",
+        "balanced": f"r* = {ratio_text(sizing.ratio_now)}",
+        "pin": f"{count(scenario.max_mamba_cache_size or 0)} slots pinned",
+    }[scenario.split]
+    strategy = "radix cache off" if scenario.disable_radix_cache else scenario.mamba_radix_cache_strategy
+    pieces = [
+        scenario.name,
+        f"L = {count(scenario.L)}",
+        split,
+        f"{strategy}: S = {sizing.S}",
+        f"D = {scenario.D}" if scenario.D else "",
+        f"dcp_size = {scenario.dcp_size}" if scenario.dcp_size > 1 else "",
+        f"pp_size = {scenario.pp_size}" if scenario.pp_size > 1 else "",
+        f"rest {scenario.rest_gib:g} GiB per rank",
+        f"slot {count(sizing.slot_bytes)} B ({scenario.mamba_ssm_dtype})",
+        f"token {count(sizing.token_bytes)} B ({scenario.kv_cache_dtype})",
+        f"page {scenario.page_size}",
+        f"max_running_requests {count(scenario.max_running_requests)}" if scenario.max_running_requests else "",
+    ]
+    return [piece for piece in pieces if piece]
+
+
+def layout(sizing: Sizing, title: str, *, height: int, characters: int, bottom: int = 76, right: int = 24) -> Figure:
+    """What all figures share: title, inputs wrapped to `characters` a line, source line, fonts and margins [px]."""
+    lines = _wrapped(inputs(sizing), characters)
+    top = TITLE_HEIGHT + LINE_HEIGHT * len(lines) + 20
+    source = f"Solved as {ENGINE_RELEASE} does · {PRODUCT}"
+    return {
+        "height": height,
+        "autosize": True,
+        "showlegend": False,
+        "paper_bgcolor": "@paper",
+        "plot_bgcolor": "@paper",
+        "font": {"family": FONT, "size": NORMAL, "color": "@ink"},
+        "margin": {"l": 64, "r": right, "t": top, "b": bottom},
+        "hoverlabel": {
+            "bgcolor": "@paper",
+            "bordercolor": "@muted",
+            "font": {"color": "@ink", "size": NORMAL},
+        },
+        "title": {
+            "text": title,
+            "font": {"size": LARGE, "color": "@ink", "weight": 600},
+            "x": 0,
+            "xanchor": "left",
+            "xref": "container",
+            "pad": {"l": 12},
+            "y": 1 - TITLE_HEIGHT / height,
+            "yanchor": "bottom",
+            "yref": "container",
+            "subtitle": {"text": "<br>".join(lines), "font": {"size": SMALL, "color": "@muted"}},
+        },
+        "annotations": [
+            text(
+                source,
+                x=1,
+                y=0,
+                xref="paper",
+                yref="paper",
+                yshift=-bottom + 6,
+                color="@muted",
+                size=SMALL - 1,
+            )
+            | {"xanchor": "right", "yanchor": "bottom"}
+        ],
+    }
+
+
+def _wrapped(pieces: list[str], characters: int) -> list[str]:
+    """Pieces joined into lines of at most so many characters; a name and its number stay together."""
+    lines = pieces[:1]
+    for piece in pieces[1:]:
+        if len(lines[-1]) + len(SEPARATOR) + len(piece) <= characters:
+            lines[-1] += SEPARATOR + piece
+        else:
+            lines.append(piece)
+    return lines
+
+
+def text(words: str, *, x: float, y: float, color: str = "@ink", size: int = NORMAL, **more: Any) -> Figure:
+    """A label without an arrow."""
+    return {"text": words, "x": x, "y": y, "showarrow": False, "font": {"color": color, "size": size}} | more
+
+
+def axis(title: str, **more: Any) -> Figure:
+    """An axis with its title in words and units; margins are fixed because measuring labels costs time."""
+    return {
+        "title": {"text": title, "font": {"size": NORMAL, "color": "@muted"}, "standoff": 8},
+        "gridcolor": "@grid",
+        "linecolor": "@muted",
+        "zeroline": False,
+        "ticks": "outside",
+        "tickcolor": "@muted",
+        "tickfont": {"size": SMALL, "color": "@ink"},
+        "automargin": False,
+    } | more
+
+
+def line(x: Any, y: Any, color: str, *, width: float = 2, dash: str = "solid", **more: Any) -> Figure:
+    """A line that says nothing on hovering; `simplify` off, or Plotly cuts corners."""
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": x,
+        "y": y,
+        "line": {"color": color, "width": width, "dash": dash, "simplify": False},
+        "hoverinfo": "skip",
+    } | more
+
+
+def point(x: float, y: float, color: str, *, symbol: str = "circle", size: int = 12) -> Figure:
+    """A marker with a rim in the background's colour, so that it stands out on a line."""
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [x],
+        "y": [y],
+        "marker": {"color": color, "size": size, "symbol": symbol, "line": {"color": "@paper", "width": 2}},
+        "hoverinfo": "skip",
+    }
