@@ -3,68 +3,72 @@
 import streamlit as st
 
 from pages.parts.blocks import plain, table
-from pages.parts.frame import open_page
-from sizing import reference
+from pages.parts.frame import show_page
+from sizing import Scenario, reference
 
-scenario = open_page("Reference")
 
-# Where a link on this page leads, the table there, and the sentence above it.
-sections = (
-    (
-        "measured",
-        reference.measured_table(),
-        "Every number that the specification reports from a server, beside what this tool gives for the same flags.",
-    ),
-    (
-        "rest",
-        reference.measured_doubts_table(),
-        "No report gives rest, the memory that both pools share, so each prediction had to assume one.",
-    ),
-    (
-        "slots",
-        reference.slots_table(),
-        "The engine reserves S slots for each running request; the strategy decides how many. S is the sum "
-        "of its reasons.",
-    ),
-    (
-        "ratio-printed",
-        reference.printed_ratios_table(),
-        "The balance ratio falls as 1 / L. The specification's printed row, recomputed with its constants "
-        "and with exact ones.",
-    ),
-    (
-        "ratio",
-        reference.ratio_table(scenario),
-        "The same for the inputs on the left, with what runs and the flag to set. Change an input and this "
-        "table follows.",
-    ),
-    (
-        "token-equiv",
-        reference.token_equiv_table(scenario),
-        "How many KV tokens one state slot costs. fp8 KV doubles it; a bfloat16 state about halves it.",
-    ),
-    (
-        "log",
-        reference.log_constants_table(),
-        "The boot log of the worked example gives the two byte constants; which ones depends on how it is read.",
-    ),
-    ("glossary", reference.glossary(), "The words and symbols of these pages."),
-    (
-        "not-modelled",
-        reference.not_modelled(),
-        "What to know before a number from here goes into a design review.",
-    ),
-)
+def show_reference(scenario: Scenario) -> None:
+    """The page, section by section."""
+    # Where a link on this page leads, the table there, and the sentence above it.
+    sections = (
+        (
+            "measured",
+            reference.measured_table(),
+            "Five runs that the specification reports, beside what this tool gives for the same flags.",
+        ),
+        (
+            "rest",
+            reference.measured_doubts_table(),
+            "No report gives rest, the memory that both pools share, so each prediction had to assume one.",
+        ),
+        (
+            "slots",
+            reference.slots_table(),
+            "The engine reserves S slots for each running request; the strategy decides how many. S is the sum "
+            "of its reasons.",
+        ),
+        (
+            "ratio-printed",
+            reference.printed_ratios_table(),
+            "The balance ratio falls as 1 / L. The specification's printed row, recomputed with its constants "
+            "and with exact ones.",
+        ),
+        (
+            "ratio",
+            reference.ratio_table(scenario),
+            "The same for the inputs on the left, with what runs and the flag to set. Change an input and this "
+            "table follows.",
+        ),
+        (
+            "token-equiv",
+            reference.token_equiv_table(scenario),
+            "How many KV tokens one state slot costs. fp8 KV doubles it; a bfloat16 state about halves it.",
+        ),
+        (
+            "log",
+            reference.log_constants_table(),
+            "The boot log of the worked example gives the two byte constants; which ones depends on how it is read.",
+        ),
+        ("glossary", reference.glossary(), "The words and symbols of these pages."),
+        (
+            "not-modelled",
+            reference.not_modelled(),
+            "What to know before a number from here goes into a design review.",
+        ),
+    )
 
-st.header("Reference", anchor=False)
-st.markdown(
-    "Two sources stand behind every number: the specification (compute-mamba-ratio, "
-    "sgl-project/sglang\\#32763) and the sizing rules of SGLang 0.5.23. Where the two differ, both are "
-    "shown."
-)
-st.markdown(" · ".join(f"[{plain(found.title)}](#{anchor})" for anchor, found, _ in sections))
+    st.header("Reference", anchor=False)
+    st.markdown(
+        "Two sources stand behind every number: the specification (compute-mamba-ratio, "
+        "sgl-project/sglang\\#32763) and the sizing rules of SGLang 0.5.23. Where the two differ, both are "
+        "shown."
+    )
+    st.markdown(" · ".join(f"[{plain(found.title)}](#{anchor})" for anchor, found, _ in sections))
 
-for anchor, found, sentence in sections:
-    st.subheader(plain(found.title), anchor=anchor)
-    st.markdown(plain(sentence))
-    table(found.columns, found.rows, note=found.note)
+    for anchor, found, sentence in sections:
+        st.subheader(plain(found.title), anchor=anchor)
+        st.markdown(plain(sentence))
+        table(found.columns, found.rows, note=found.note)
+
+
+show_page("Reference", show_reference)

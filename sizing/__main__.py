@@ -2,7 +2,9 @@
 
 import argparse
 import json
+import os
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,7 +15,7 @@ from sizing.solve import Sizing, solve
 from sizing.verdict import advice, verdict
 from sizing.working import comparisons, working
 
-MAX_INPUT_BYTES = 1_000_000  # a scenario has some thirty short values; anything near this is not one
+MAX_INPUT_LENGTH = 1_000_000  # characters; a scenario has some thirty short values; anything near this is not one
 USAGE_ERROR = 2  # argparse's own exit status for wrong input
 REFUSED = 1
 
@@ -21,7 +23,14 @@ REFUSED = 1
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; gives the exit status: 0 solved, 1 the engine would refuse, 2 wrong input."""
     options = _parser().parse_args(arguments)
-    return int(options.run(options))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a quotation mark still gets the numbers
+    try:
+        return int(options.run(options))
+    except BrokenPipeError:  # whoever reads, head for instance, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -62,7 +71,7 @@ def _plan(options: argparse.Namespace) -> int:
     except RefusedError as refused:
         print(refused, file=sys.stderr)
         return REFUSED
-    print(_as_json(sizing) if options.json else _as_table(sizing))
+    print(_as_json(sizing) if options.json else _as_table(sizing), flush=True)
     return 0 if hasattr(sizing.now, "runs") else REFUSED
 
 
@@ -75,29 +84,42 @@ def _stop_with(sentence: str) -> NoReturn:
     _stop([Problem(where="FILE", sentence=sentence)])
 
 
-def _read_json(name: str) -> dict[str, Any]:
+def _read_json(file: str) -> dict[str, Any]:
+    name = "Standard input" if file == "-" else file
     try:
-        text = sys.stdin.read(MAX_INPUT_BYTES + 1) if name == "-" else _head(Path(name))
-    except (OSError, UnicodeDecodeError) as error:
+        text = _head(file)
+    except (OSError, ValueError) as error:
         _stop_with(
             f"{name} cannot be read as text ({error.__class__.__name__}). Name a JSON file, or - for standard input."
         )
-    if len(text) > MAX_INPUT_BYTES:
-        _stop_with(f"{name} is larger than {MAX_INPUT_BYTES:,} characters: that is not a scenario.")
+    if len(text) > MAX_INPUT_LENGTH:
+        _stop_with(f"{name} is larger than {MAX_INPUT_LENGTH:,} characters: that is not a scenario.")
     try:
         values = json.loads(text)
-    except (json.JSONDecodeError, RecursionError, ValueError) as error:
+    except json.JSONDecodeError as error:
         _stop_with(f'{name} is not JSON: {error}. Write an object such as {{"L": 16384}}.')
+    except RecursionError:
+        _stop_with(f"{name} is nested too deeply: that is not a scenario.")
+    except ValueError:  # Python refuses to read a whole number of more than 4,300 digits
+        _stop_with(f"{name} holds a number of thousands of digits: that is not a scenario.")
     if not isinstance(values, dict):
-        _stop_with(
-            f'{name} holds a JSON {type(values).__name__}, not an object of named inputs such as {{"L": 16384}}.'
-        )
+        _stop_with(f'{name} holds {_kind(values)}, not an object of named inputs such as {{"L": 16384}}.')
     return values
 
 
-def _head(path: Path) -> str:
-    with path.open(encoding="utf-8") as file:
-        return file.read(MAX_INPUT_BYTES + 1)
+def _kind(value: object) -> str:
+    words = {list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
+    return words.get(type(value), "null")
+
+
+def _head(file: str) -> str:
+    """As much of a file, or of standard input, as is worth reading; UTF-8 whatever the locale."""
+    if file == "-":
+        if isinstance(sys.stdin, TextIOWrapper):
+            sys.stdin.reconfigure(encoding="utf-8", errors="strict")
+        return sys.stdin.read(MAX_INPUT_LENGTH + 1)
+    with Path(file).open(encoding="utf-8") as text:
+        return text.read(MAX_INPUT_LENGTH + 1)
 
 
 def _as_json(sizing: Sizing) -> str:

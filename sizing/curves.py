@@ -15,7 +15,7 @@ Integers = NDArray[np.int64]
 Reals = NDArray[np.float64]
 
 L_LOW, L_HIGH = 256, 2**20  # [tokens] the range of the slider and of the figure
-VISIBLE_STEPS = 40  # requests; above, one request is thinner than a line on the figure
+VISIBLE_STEPS = 24  # requests; above, one request is thinner than a line on the figure
 
 
 class ContextCurve(BaseModel):
@@ -41,7 +41,7 @@ class RatioCurve(BaseModel):
     runs: Any
 
 
-def context_grid(L: int, *splits: Split, points: int = 161) -> Integers:
+def context_grid(L: int, *splits: Split, points: int = 121) -> Integers:
     """Context lengths [tokens] from 256 to 1M, evenly spaced on a logarithmic axis, and every L that matters.
 
     Those are the user's L, each balance point and, where a cap is small enough for its steps to show, both
@@ -54,10 +54,14 @@ def context_grid(L: int, *splits: Split, points: int = 161) -> Integers:
     return np.unique(grid[(grid >= L_LOW) & (grid <= L_HIGH)])
 
 
-def ratio_grid(low: float, high: float, *marks: float, points: int = 201) -> Reals:
-    """Ratios [-] evenly spaced on a logarithmic axis from low to high, and every mark in between."""
+def ratio_grid(low: float, high: float, *marks: float, points: int = 121) -> Reals:
+    """Ratios [-] evenly spaced on a logarithmic axis from low to high, and every mark in between.
+
+    Each is a number that can be typed (five digits), and solved as it stands.
+    """
     inside = [mark for mark in marks if low <= mark <= high]
-    return np.unique(np.concatenate([np.geomspace(low, high, points), inside]))
+    even = [float(f"{ratio:.5g}") for ratio in np.geomspace(low, high, points)]
+    return np.unique([*even, *inside])
 
 
 def over_context(split: Split, L: Integers) -> ContextCurve:
@@ -75,10 +79,10 @@ def over_ratio(scenario: Scenario, ratio: Reals) -> RatioCurve:
     """
     rank = rank_of(scenario)
     asked = np.full(ratio.shape, rank.requests_wanted) if ratio_is_ignored(scenario) else slots_from_ratio(rank, ratio)
-    pools = pools_from_slots(rank, asked)
+    pools = pools_from_slots(rank, np.maximum(asked, 0))  # below zero slots the KV pool would seem to grow
     return RatioCurve(
         ratio=ratio,
-        clamp=np.maximum(pools.clamp, 0),
+        clamp=pools.clamp,
         kv_cap=kv_cap(pools.kv_tokens, scenario.L),
         runs=running(pools, scenario.L),
     )

@@ -60,7 +60,7 @@ class Beside(NamedTuple):
     measured: int
 
 
-_LOG_TABLE = "table of three boot logs, default extra_buffer (S = 5)"
+_LOG_TABLE = "table of three boot logs"
 _FITTED_TP8 = (
     "rest is fitted to the tokens of this log; its slots and its 51 requests are predictions. "
     "The ratio is not printed either: 0.9 is the engine's default."
@@ -72,7 +72,7 @@ _FITTED_DCP8 = (
 )
 _BORROWED = (
     f"No rest is published for this run: the {TP8_REST_GIB} GiB of the TP8 boot log stand in. "
-    "Another memory fraction or build would explain the difference."
+    "Another memory fraction or build could explain the difference."
 )
 
 MEASURED = (
@@ -80,7 +80,7 @@ MEASURED = (
         name="TP8, default ratio",
         scenario=Scenario(name="TP8, default ratio", rest_gib=TP8_REST_GIB),
         readings=(Reading("slots", 257), Reading("kv_rows", 1_167_552), Reading("admitted", 51)),
-        source=f"{_LOG_TABLE}; tokens from the log lines of its worked example",
+        source=f"{_LOG_TABLE}; tokens: log lines of the worked example",
         may_be_off=_FITTED_TP8,
     ),
     Measured(
@@ -106,7 +106,7 @@ MEASURED = (
             mamba_radix_cache_strategy="extra_buffer_lazy",
         ),
         readings=(Reading("clamp", 88), Reading("kv_cap", 87)),
-        source="balanced example at L = 9,216, extra_buffer_lazy (S = 4)",
+        source="balanced example at L = 9,216",
         may_be_off=_BORROWED,
     ),
     Measured(
@@ -119,7 +119,7 @@ MEASURED = (
             mamba_radix_cache_strategy="extra_buffer_lazy",
         ),
         readings=(Reading("clamp", 125), Reading("kv_cap", 129)),
-        source="balanced example at L = 9,216, extra_buffer_lazy (S = 4)",
+        source="balanced example at L = 9,216",
         may_be_off=f"{_BORROWED} A rest of {LAZY_DCP8_REST_GIB} GiB gives this pair exactly, and also the "
         "clamp 86 and cap 683 that the specification names for r = 1.8 under DCP8.",
     ),

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from sizing import examples
 from sizing.examples import ByteConstants, Measured
 from sizing.flags import flags
-from sizing.pools import slot_bytes, token_bytes
+from sizing.pools import SPECULATION_REQUESTS, slot_bytes, token_bytes
 from sizing.problems import Refusal, RefusedError
 from sizing.scenario import DEFAULT_RATIO, KvDtype, Scenario, SsmDtype, read_scenario
 from sizing.slots import SlotUse, slot_uses
@@ -105,7 +105,7 @@ def printed_ratios_table() -> Table:
     """The specification's printed r by L beside its own constants and beside the exact bytes, at S = 5."""
     exact = examples.from_geometry().token_equiv
     return Table(
-        title="r* by context length: the worked example",
+        title="r* by L, worked example",
         columns=(
             "L",
             "printed",
@@ -128,7 +128,7 @@ def _printed_row(L: int, exact: float) -> tuple[str, ...]:
 
 def ratio_table(scenario: Scenario) -> Table:
     """r* of a scenario at many L [tokens], what runs there and the flag to set; its own L is one of them."""
-    title = "r* by context length: this scenario"
+    title = "r* by L, this scenario"
     columns = ("L", "r*", "requests at r*", "requests at the best split", "flag to set")
     lengths = sorted({*CONTEXTS, scenario.L})
     try:
@@ -142,7 +142,17 @@ def ratio_table(scenario: Scenario) -> Table:
         rows=rows,
         note=f"The inputs of the sidebar, L apart; its L is {count(scenario.L)}. A pin is named where r* is "
         f"below {FRAGILE_RATIO}, under DCP, or where the ratio leaves less than one request's slots. "
-        "Source: the formula of compute-mamba-ratio.md, solved by the engine's rules.",
+        f"{_assumed_words(scenario)}Source: the formula of compute-mamba-ratio.md, solved by the engine's "
+        "rules.",
+    )
+
+
+def _assumed_words(scenario: Scenario) -> str:
+    if not scenario.D or scenario.max_running_requests is not None:
+        return ""
+    return (
+        f"Under speculation the engine assumes {SPECULATION_REQUESTS} requests until "
+        "--max-running-requests is set, so no row has more. "
     )
 
 
@@ -176,7 +186,7 @@ def token_equiv_table(scenario: Scenario) -> Table:
     kv_dtypes: tuple[KvDtype, ...] = ("bfloat16", "fp8_e4m3")
     found = {(ssm, kv): token_equiv_at(scenario, ssm, kv) for ssm in ssm_dtypes for kv in kv_dtypes}
     return Table(
-        title="token_equiv by dtype: this scenario",
+        title="token_equiv by dtype, this scenario",
         columns=("SSM dtype", *(f"KV {kv}" for kv in kv_dtypes)),
         rows=tuple((ssm, *(_real(found[ssm, kv]) for kv in kv_dtypes)) for ssm in ssm_dtypes),
         note=f"In tokens per slot, from {count(scenario.state_bytes_per_slot)} state bytes per slot at "
@@ -347,7 +357,7 @@ _GLOSSARY = (
         f"--mamba-full-memory-ratio, state budget : KV budget. {DEFAULT_RATIO} unless set; above 1 is legal.",
         NOTHING,
     ),
-    ("r*", "(S + D) × token_equiv × dcp_size / L: the ratio at which neither pool is short first.", "none"),
+    ("r*", "(S + D) × token_equiv × dcp_size / L: the ratio at which neither pool is short first.", NOTHING),
     (
         "balance point",
         "The context length at which the KV cap of a given split equals its clamp. Shorter requests are "
@@ -405,7 +415,7 @@ _GLOSSARY = (
         "boundary (sgl-project/sglang#37066, sgl-project/sglang#37074).",
         "slots per rank",
     ),
-    ("GiB, “GB”", "1 GiB = 1,073,741,824 bytes. The engine's logs write GB and mean GiB.", "none"),
+    ("GiB, “GB”", "1 GiB = 1,073,741,824 bytes. The engine's logs write GB and mean GiB.", NOTHING),
     (
         "per rank, per deployment",
         "A rank is one GPU. Bytes, slots and KV rows are per rank; under TP, PP and DCP all ranks serve the "
@@ -421,7 +431,7 @@ def not_modelled() -> Table:
         title="What this tool does not model",
         columns=("not modelled", "what it changes", "what to do"),
         rows=_NOT_MODELLED,
-        note="Source of the figures: engine-sizing.md, runs of SGLang 0.5.23's own sizing functions.",
+        note="Figures: runs of SGLang 0.5.23's own sizing functions, without a GPU.",
     )
 
 
@@ -445,7 +455,7 @@ _NOT_MODELLED = (
     (
         "releases other than 0.5.23",
         "S, the padding slot, draft reserves and draft KV changed between releases.",
-        "Compare K and the tokens with your boot log before you trust the rest.",
+        "Compare K and the tokens with your boot log before you trust the other numbers.",
     ),
     (
         "strategy auto",
@@ -454,7 +464,7 @@ _NOT_MODELLED = (
     ),
     (
         "unified memory",
-        "--enable-unified-memory: one arena holds both kinds of state: there is no static split.",
+        "--enable-unified-memory: one arena holds both kinds of memory, without a static split.",
         "Nothing on these pages applies.",
     ),
     (
@@ -476,7 +486,7 @@ _NOT_MODELLED = (
         "memory beyond what is charged",
         "The padding page, a draft KV pool replicated under DCP (in one case 0.40 GiB charged, 3.23 "
         "allocated), decode rings and an int8 checkpoint pool come out of the slack.",
-        "Leave room: check Memory pool end. avail mem and graph capture once.",
+        "Leave room: check “Memory pool end. avail mem” in the log, and graph capture once.",
     ),
     (
         "speed",

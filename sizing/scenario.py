@@ -25,6 +25,8 @@ KV_ITEMSIZE: dict[str, int] = {"bfloat16": 2, "fp8_e4m3": 1, "fp8_e5m2": 1}
 
 DEFAULT_RATIO = 0.9  # engine-sizing.md section 5, `--mamba-full-memory-ratio` unset, every release
 MAX_BYTES = 2**50  # a bound for hostile input, far above any GPU
+MAX_REST_GIB = 65_536
+MAX_RATIO = 1_000_000
 # Twice this (rescaled to float32), times the most requests, times the most drafts, still fits an int64.
 MAX_SLOT_BYTES = 2**34
 
@@ -101,7 +103,7 @@ class Scenario(BaseModel):
         "x (1 - mem_fraction_static). The log's `avail mem` alone still contains that slack.",
         unit="GiB per rank",
         ge=-1024,
-        le=65536,
+        le=MAX_REST_GIB,
     )
     split: SplitMode = _input(
         "ratio",
@@ -114,7 +116,7 @@ class Scenario(BaseModel):
         "State budget : KV budget. The engine's default is 0.9; above 1 is legal.",
         flag="--mamba-full-memory-ratio",
         gt=0,
-        le=1_000_000,
+        le=MAX_RATIO,
     )
     max_mamba_cache_size: Whole | None = _input(
         None,

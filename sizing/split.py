@@ -4,6 +4,7 @@ from pydantic import BaseModel, ConfigDict
 
 from sizing.limits import Limit, limits
 from sizing.pools import (
+    TOKENS_PER_REQUEST,
     Pools,
     Rank,
     kv_cap,
@@ -13,8 +14,10 @@ from sizing.pools import (
     tokens_occupied,
 )
 from sizing.problems import Refusal
-from sizing.scenario import Scenario
-from sizing.units import GIB, MIB, gib
+from sizing.scenario import MAX_RATIO, MAX_REST_GIB, Scenario
+from sizing.units import GIB, MIB, count, gib
+
+PIN = "--max-mamba-cache-size"
 
 
 class Memory(BaseModel):
@@ -80,7 +83,7 @@ def slots_asked(scenario: Scenario, rank: Rank, ratio: float, pin: int | None) -
 def solve_split(scenario: Scenario, rank: Rank, ratio: float, pin: int | None = None) -> Split | Refusal:
     """Solve one split: by `ratio` [-] unless `pin` [slots per rank] is given; or the engine's refusal."""
     pools = pools_from_slots(rank, slots_asked(scenario, rank, ratio, pin))
-    refusal = _refusal(rank, pools, ratio, pin)
+    refusal = _refusal(rank, pools, ratio, _lever(scenario, pin))
     if refusal:
         return refusal
     found = limits(rank, pools, scenario.L)
@@ -123,7 +126,14 @@ def minimum_rest_gib(rank: Rank, ratio: float) -> float:
     return float(least / (ratio / (1 + ratio)))
 
 
-def _refusal(rank: Rank, pools: Pools, ratio: float, pin: int | None) -> Refusal | None:
+def _lever(scenario: Scenario, pin: int | None) -> str:
+    """The flag that decides the slots of this split."""
+    if pin is not None:
+        return PIN
+    return "--max-running-requests" if ratio_is_ignored(scenario) else "--mamba-full-memory-ratio"
+
+
+def _refusal(rank: Rank, pools: Pools, ratio: float, lever: str) -> Refusal | None:
     """The first refusal the engine would meet, in its order and words (section 8)."""
     if pools.slots <= 0:
         words = (
@@ -134,32 +144,46 @@ def _refusal(rank: Rank, pools: Pools, ratio: float, pin: int | None) -> Refusal
         return Refusal(kind="no_state_memory", engine_words=words, cure=_more_state(rank, ratio))
     if pools.kv_rest_bytes <= 0:
         words = "Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static"
-        return Refusal(kind="no_kv_memory", engine_words=words, cure=_fewer_slots(rank, pools, pin))
+        return Refusal(kind="no_kv_memory", engine_words=words, cure=_fewer_slots(rank, pools, lever))
     if pools.kv_rows <= 0:
         words = "Not enough memory. Please try to increase --mem-fraction-static."
-        return Refusal(
-            kind="no_tokens", engine_words=words, cure="Not one page of KV fits: lower the ratio or the pin."
-        )
+        return Refusal(kind="no_tokens", engine_words=words, cure=_more_tokens(rank, rank.page_size, lever))
     if pools.admitted <= 0:
         words = (
             "Hybrid (mamba/linear-attention) state cache is too small to serve any requests. "
             f"max_mamba_cache_size={int(pools.slots)}, mamba_ratio={rank.S}, resulting max_num_reqs=0."
         )
-        cure = f"Pin at least {rank.S} slots." if pin is not None else _more_state(rank, ratio)
-        return Refusal(kind="no_requests", engine_words=words, cure=cure)
+        return Refusal(kind="no_requests", engine_words=words, cure=_one_request(rank, pools, ratio, lever))
     return None
 
 
+def _one_request(rank: Rank, pools: Pools, ratio: float, lever: str) -> str:
+    if pools.clamp > 0:
+        return _more_tokens(rank, TOKENS_PER_REQUEST, lever)
+    return f"Pin at least {rank.S} slots." if lever == PIN else _more_state(rank, ratio)
+
+
 def _more_state(rank: Rank, ratio: float) -> str:
+    least = minimum_rest_gib(rank, ratio)
+    if least > MAX_REST_GIB:
+        return f"At r = {ratio:g} no memory is enough for one request: raise the ratio."
+    or_ratio = ", or the ratio" if rank.rest_gib > minimum_rest_gib(rank, MAX_RATIO) else ""
     return (
-        f"One request needs rest of at least {minimum_rest_gib(rank, ratio):.3f} GiB per rank at r = {ratio:g} "
-        f"(now {rank.rest_gib:g} GiB): raise --mem-fraction-static, or the ratio."
+        f"One request needs rest of at least {least:.3f} GiB per rank at r = {ratio:g} "
+        f"(now {rank.rest_gib:g} GiB): raise --mem-fraction-static{or_ratio}."
     )
 
 
-def _fewer_slots(rank: Rank, pools: Pools, pin: int | None) -> str:
-    taken = (
-        f"{int(pools.slots):,} slots and their padding take {gib(float(pools.state_bytes + pools.draft_reserve_bytes))}"
+def _more_tokens(rank: Rank, least: int, lever: str) -> str:
+    if rank.max_total_tokens is not None and rank.max_total_tokens < least:
+        return f"--max-total-tokens {rank.max_total_tokens} is less than the {least} tokens it takes: raise it."
+    return f"KV gets less than the {least} tokens it takes: lower {lever}, or raise --mem-fraction-static."
+
+
+def _fewer_slots(rank: Rank, pools: Pools, lever: str) -> str:
+    drafts = " and draft states" if rank.D else ""
+    return (
+        f"{count(int(pools.slots) + 1)} slots (one is padding){drafts} "
+        f"take {gib(float(pools.state_bytes + pools.draft_reserve_bytes))} of {rank.rest_gib:g} GiB rest: "
+        f"lower {lever}, or raise --mem-fraction-static."
     )
-    lower = "--max-mamba-cache-size" if pin is not None else "--mamba-full-memory-ratio or --max-running-requests"
-    return f"{taken} of {rank.rest_gib:g} GiB rest: lower {lower}."

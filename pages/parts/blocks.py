@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
+NUMBER = re.compile(r"^[+-]?[\d,.]*$")
 MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:@])")
 
 
@@ -13,11 +14,16 @@ def plain(words: str) -> str:
     return MARKUP.sub(r"\\\1", words).replace("\n", "  \n")
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", note: str = "") -> None:
-    """A small table of text, with a title above and a note below."""
-    if title:
-        st.markdown(f"##### {plain(title)}")
-    lines = [columns, ["---"] * len(columns), *([plain(cell) for cell in row] for row in rows)]
-    st.markdown("\n".join("| " + " | ".join(line) + " |" for line in lines))
+def table_text(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A small table as Markdown; columns of numbers are set to the right."""
+    cells = [list(row) for row in rows]
+    marks = ["---:" if all(NUMBER.match(cell) for cell in column) else "---" for column in zip(*cells, strict=True)]
+    lines = [[plain(name) for name in columns], marks, *([plain(cell) for cell in row] for row in cells)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, note: str = "") -> None:
+    """A small table of text with a note below."""
+    st.markdown(table_text(columns, rows))
     if note:
         st.caption(plain(note))

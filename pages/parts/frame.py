@@ -6,12 +6,14 @@ link without app.py after a fresh start and loses the first slider move.
 """
 
 import gc
+from collections.abc import Callable
 from typing import NoReturn
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain
-from pages.parts.inputs import draw_inputs
+from pages.parts.inputs import draw_inputs, draw_sliders, keep
 from sizing import Problem, Scenario, read_scenario
 from sizing.link import from_query, to_query
 from sizing.scenario import DEFAULTS
@@ -19,18 +21,29 @@ from sizing.scenario import DEFAULTS
 PAGES = {"app.py": "Balance", "pages/reference.py": "Reference"}
 
 
-def open_page(title: str) -> Scenario:
-    """Draw the frame of a page and give its scenario. Stops the page with a sentence for every wrong input."""
+def show_page(title: str, body: Callable[[Scenario], None]) -> None:
+    """Draw a page: its frame, then `body` with the scenario that is set, or a sentence for every wrong input."""
     st.set_page_config(page_title=f"{title} · Hybrid Pool Sizing", page_icon="⚖️", layout="wide")
     _settle_memory()
-    problems = _read_link(title)
+    _read_link(title)
     _page_links()
-    found = read_scenario(draw_inputs())
+    sliders = st.sidebar.container()
+    with st.sidebar:
+        draw_inputs()
+    _live(sliders, body)
+
+
+@st.fragment
+def _live(sliders: DeltaGenerator, body: Callable[[Scenario], None]) -> None:
+    """The sliders and all that follows from them: a move reruns this alone and leaves the other inputs standing."""
+    with sliders:
+        draw_sliders()
+    found = read_scenario({name: st.session_state[name] for name in DEFAULTS})
     if not isinstance(found, Scenario):
         _stop(found)
     _write_link(found)
-    _report(problems, found)
-    return found
+    _report(found)
+    body(found)
 
 
 @st.cache_resource
@@ -45,14 +58,13 @@ def _settle_memory() -> None:
 
 
 def _page_links() -> None:
-    query = {name: st.query_params[name] for name in st.query_params}
     with st.sidebar.container(horizontal=True):
         for file, name in PAGES.items():
-            st.page_link(file, label=name, query_params=query)
+            st.page_link(file, label=name)
 
 
-def _read_link(page: str) -> list[Problem]:
-    """Take the link's values at the first run, and when the reader went back or forward; gives what was wrong.
+def _read_link(page: str) -> None:
+    """Take the link's values at the first run, and when the reader went back or forward.
 
     A rerun that a widget caused may still carry the query of the run before, so only a rerun in which no input
     moved counts as going back.
@@ -61,13 +73,14 @@ def _read_link(page: str) -> list[Problem]:
     first = "link" not in state
     moved = not first and any(state.get(name) != state["seen"].get(name) for name in DEFAULTS)
     same_page = state.get("page") == page
-    state["page"] = page
+    if not same_page:
+        state["page"] = page
+        keep(*DEFAULTS)
     if first or (query != state["link"] and not moved and (same_page or query)):
         scenario, state["problems"] = from_query(query)
         for name, value in scenario.model_dump().items():
             state[name] = value
         state["problems_of"] = scenario
-    return list(state["problems"])
 
 
 def _write_link(scenario: Scenario) -> None:
@@ -79,8 +92,9 @@ def _write_link(scenario: Scenario) -> None:
     st.session_state["seen"] = scenario.model_dump()
 
 
-def _report(problems: list[Problem], scenario: Scenario) -> None:
+def _report(scenario: Scenario) -> None:
     """What the link got wrong stays on the page until an input is changed."""
+    problems = st.session_state["problems"]
     if problems and scenario == st.session_state["problems_of"]:
         st.warning(plain("\n".join(problem.sentence for problem in problems)))
 

@@ -19,24 +19,33 @@ DCP_SIZES = (1, 2, 4, 8, 16, 32, 64)
 SPLITS = {"ratio": "ratio", "balanced": "balanced", "pin": "pin"}
 
 
-def draw_inputs() -> dict[str, Any]:
-    """Draw every input in the sidebar and give what stands in them, field by field, unchecked."""
-    for name, default in DEFAULTS.items():
-        st.session_state[name] = st.session_state.get(name, default)
-    with st.sidebar:
-        _context()
-        _slider("D", range(max(DRAFT_TOKENS, _whole("D")) + 1))
-        _slider("dcp_size", sorted({*DCP_SIZES, _whole("dcp_size")}))
-        left, right = st.columns(2)
-        _choice("mamba_ssm_dtype", get_args(SsmDtype), left)
-        _choice("kv_cache_dtype", get_args(KvDtype), right)
-        _number("rest_gib", step=0.5, format="%.3f")
-        _split()
-        _choice("mamba_radix_cache_strategy", get_args(Strategy))
-        _folded("Scheduler and cache", _scheduler, *SCHEDULER)
-        _folded("Limits", _limits, *LIMITS)
-        _folded("Byte constants", _bytes, *BYTES)
-    return {name: st.session_state[name] for name in FIELDS}
+def draw_sliders() -> None:
+    """The inputs one explores by moving: L, D and dcp_size."""
+    _context()
+    _slider("D", range(max(DRAFT_TOKENS, _whole("D")) + 1))
+    _slider("dcp_size", sorted({*DCP_SIZES, _whole("dcp_size")}))
+
+
+def draw_inputs() -> None:
+    """All other inputs."""
+    left, right = st.columns(2)
+    _choice("mamba_ssm_dtype", get_args(SsmDtype), left)
+    _choice("kv_cache_dtype", get_args(KvDtype), right)
+    _number("rest_gib", step=0.5, format="%.3f")
+    _split()
+    _choice("mamba_radix_cache_strategy", get_args(Strategy))
+    _folded("Scheduler and cache", _scheduler, *SCHEDULER)
+    _folded("Limits", _limits, *LIMITS)
+    _folded("Byte constants", _bytes, *BYTES)
+
+
+def keep(*names: str) -> None:
+    """Hold on to values whose widgets are not drawn in this run, or are new to it; Streamlit would drop them.
+
+    Only then: a value that is set beside a widget that stands already makes the browser draw that widget again.
+    """
+    for name in names:
+        st.session_state[name] = st.session_state.get(name, DEFAULTS[name])
 
 
 SCHEDULER = ("disable_overlap_schedule", "skip_decode_lock", "disable_radix_cache", "pp_size", "page_size")
@@ -67,7 +76,7 @@ def _context() -> None:
     if isinstance(typed, int) and L_LOW <= typed <= L_HIGH and typed not in context_notches():
         state["L_typed"] = typed  # stays a stop of the slider, or the slider would be a new one at each move
     notches = sorted({*context_notches(), state.get("L_typed", L_LOW)})
-    if typed in notches:
+    if typed in notches and state.get("L_slider") != typed:
         state["L_slider"] = typed
     st.select_slider(
         str(FIELDS["L"].title),
@@ -77,7 +86,7 @@ def _context() -> None:
         on_change=_take_slider,
         help=FIELDS["L"].description,
     )
-    st.number_input("L, exact", key="L", step=256, label_visibility="collapsed", help="Type an exact L.")
+    st.number_input("L, exact", value=None, key="L", step=256, label_visibility="collapsed", help="Type an exact L.")
 
 
 def _take_slider() -> None:
@@ -96,8 +105,12 @@ def _split() -> None:
     )
     if st.session_state["split"] == "ratio":
         _number("mamba_full_memory_ratio", step=0.1, format="%.5g")
-    elif st.session_state["split"] == "pin":
+    else:
+        keep("mamba_full_memory_ratio")
+    if st.session_state["split"] == "pin":
         _number("max_mamba_cache_size", step=1)
+    else:
+        keep("max_mamba_cache_size")
 
 
 def _scheduler() -> None:
@@ -149,7 +162,7 @@ def _number(name: str, *, typed: str | None = None, **more: Any) -> None:
     """A number to type. `typed` names the field that then says the value was typed in."""
     if typed:
         more |= {"on_change": _mark_typed, "args": (typed,)}
-    st.number_input(_title(name), key=name, help=_help(name), **more)
+    st.number_input(_title(name), value=None, key=name, help=_help(name), **more)  # None: it may be emptied
 
 
 def _mark_typed(source: str) -> None:

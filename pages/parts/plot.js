@@ -14,11 +14,13 @@ function plotly(url) {
   return library;
 }
 
+const NUMBERS = new Set(["x", "y", "base", "customdata"]); // long, and without colours
+
 // Colour names ("@state") become the colours of the palette that fits the page's background.
 function painted(value, palette) {
   if (typeof value === "string") return value[0] === "@" ? palette[value] ?? value : value;
-  if (Array.isArray(value)) return value.length && typeof value[0] === "number" ? value : value.map((item) => painted(item, palette));
-  if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, painted(item, palette)]));
+  if (Array.isArray(value)) return value.map((item) => painted(item, palette));
+  if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, NUMBERS.has(key) ? item : painted(item, palette)]));
   return value;
 }
 
@@ -28,7 +30,9 @@ function isDark(element) {
 }
 
 function draw(Plotly, root, data) {
-  const palette = data.palettes[isDark(root) ? "dark" : "light"];
+  const dark = isDark(root);
+  const palette = data.palettes[dark ? "dark" : "light"];
+  root.dataset.dark = dark;
   for (const [name, figure] of Object.entries(data.figures)) {
     let element = root.querySelector(`[data-figure="${name}"]`);
     if (!element) {
@@ -45,16 +49,17 @@ function draw(Plotly, root, data) {
 
 export default function ({ data, parentElement }) {
   const root = parentElement.querySelector(".figures");
+  const repaint = new MutationObserver(() => {
+    if (root.isConnected && root.dataset.dark !== String(isDark(root))) draw(window.Plotly, root, data);
+  });
   let shown = true;
   plotly(data.plotly_url).then((Plotly) => {
     if (!shown) return;
-    const dark = isDark(root);
     draw(Plotly, root, data);
-    root.watch?.disconnect();
-    root.watch = new MutationObserver(() => isDark(root) !== dark && draw(Plotly, root, data));
-    root.watch.observe(document.documentElement, { attributes: true, subtree: true, attributeFilter: ["class", "style"] });
+    repaint.observe(root.closest(".stApp"), { attributes: true }); // its class changes with the theme
   });
   return () => {
     shown = false;
+    repaint.disconnect();
   };
 }

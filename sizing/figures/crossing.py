@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sizing.curves import L_HIGH, L_LOW, ContextCurve, context_grid, over_context
-from sizing.figures.theme import Figure, axis, layout, line, point, text
+from sizing.figures.theme import Figure, axis, layout, line, points, text
 from sizing.problems import Refusal
 from sizing.solve import Sizing
 from sizing.split import Split
@@ -35,7 +35,7 @@ def crossing_figure(sizing: Sizing) -> Figure:
     figure["yaxis"] = axis("requests that run at once", type="log", **_request_ticks(low, high))
     figure["hovermode"] = "x"
     data = [trace for split in behind for trace in _pair_behind(over_context(split, context_grid(L, split)))]
-    data += [*_idle(curve), *_pair(curve), *_envelope(curve), *_marks(sizing, shown, low), _hover(curve, low)]
+    data += [*_idle(curve), *_pair(curve), *_envelope(curve), _marks(sizing, shown, low), _hover(curve, low)]
     figure["annotations"] += [*_line_labels(shown, curve, behind), *_region_labels(shown, low)]
     figure["annotations"] += [_balance_label(shown, low, high), _own_label(sizing, shown, low, high)]
     figure["shapes"] = [_own_line(sizing)]
@@ -127,11 +127,12 @@ def _envelope(curve: ContextCurve) -> list[Figure]:
     return [side for side in sides if side["x"]]
 
 
-def _marks(sizing: Sizing, shown: Split, low: float) -> list[Figure]:
-    marks = [point(sizing.scenario.L, max(shown.runs, low), "@ink", size=14)]
+def _marks(sizing: Sizing, shown: Split, low: float) -> Figure:
+    """The user's L (a dot) and the balance point (a diamond), where it lies within the axis."""
+    x, y, symbols = [float(sizing.scenario.L)], [max(shown.runs, low)], ["circle"]
     if L_LOW <= shown.crossing <= L_HIGH:
-        marks.insert(0, point(shown.crossing, shown.clamp, "@ink", symbol="diamond", size=13))
-    return marks
+        x, y, symbols = [shown.crossing, *x], [shown.clamp, *y], ["diamond", *symbols]
+    return points(x, y, symbols)
 
 
 def _hover(curve: ContextCurve, low: float) -> Figure:

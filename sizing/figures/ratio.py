@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from sizing.curves import over_ratio, ratio_grid
-from sizing.figures.theme import Figure, axis, layout, line, point, text
+from sizing.figures.theme import Figure, axis, layout, line, points, text
 from sizing.scenario import DEFAULT_RATIO
 from sizing.solve import Sizing
 from sizing.split import Split
@@ -45,10 +45,11 @@ def ratio_figure(sizing: Sizing) -> Figure:
         },
     ]
     figure["annotations"] += [*_side_labels(low, high), *_best_label(sizing, top)]
+    runs = {name: _runs_at(curve.ratio, curve.runs, ratio) for name, ratio in marked.items()}
+    symbols = ["diamond" if name == "r*" else "circle" for name in marked]
+    data.append(points(list(marked.values()), list(runs.values()), symbols))
     for name, ratio in marked.items():
-        runs = _runs_at(curve.ratio, curve.runs, ratio)
-        data.append(point(ratio, runs, "@ink", symbol="diamond" if name == "r*" else "circle", size=12))
-        figure["annotations"].append(_mark_label(name, ratio, runs, right=ratio == max(marked.values())))
+        figure["annotations"].append(_mark_label(name, ratio, runs[name], right=ratio == max(marked.values())))
     return {"data": [_finite(trace) for trace in data], "layout": figure}
 
 

@@ -172,13 +172,14 @@ def line(x: Any, y: Any, color: str, *, width: float = 2, dash: str = "solid", *
     } | more
 
 
-def point(x: float, y: float, color: str, *, symbol: str = "circle", size: int = 12) -> Figure:
-    """A marker with a rim in the background's colour, so that it stands out on a line."""
+def points(x: list[float], y: list[float], symbols: list[str]) -> Figure:
+    """Markers with a rim in the background's colour, so that they stand out on a line."""
     return {
         "type": "scatter",
         "mode": "markers",
-        "x": [x],
-        "y": [y],
-        "marker": {"color": color, "size": size, "symbol": symbol, "line": {"color": "@paper", "width": 2}},
+        "name": "marks",
+        "x": x,
+        "y": y,
+        "marker": {"color": "@ink", "size": 13, "symbol": symbols, "line": {"color": "@paper", "width": 2}},
         "hoverinfo": "skip",
     }

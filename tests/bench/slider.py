@@ -1,0 +1,196 @@
+"""How long from moving the L slider until every figure shows the new value?
+
+A real Chromium presses the arrow keys on the L slider of two pages in turn: the floor
+(`floor_app.py`, a slider and a line of text: all that Streamlit itself costs) and the real page
+(`app.py`). The clock runs from the browser's time stamp of the key press until all figures and the
+verdict say "L = <new value>", the browser has painted that, and one more frame has passed.
+
+How to read it: milliseconds depend on the machine, which is why the floor is measured in the same
+minutes on the same machine. The ratios app / floor are the result; the aims beside them are aims,
+nothing here fails when one is missed. The exit code is 1 only if something could not be measured.
+
+    python tests/bench/slider.py [--moves 40] [--rounds 4] [--app FILE]
+"""
+
+import argparse
+import re
+import statistics
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from playwright.sync_api import Browser, Error, Page, sync_playwright
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.bench.serving import HOST, ROOT, CannotMeasureError, percentile, serve
+from tests.browser.chromium import FLAGS, find_chromium
+
+L_GRID = [int(256 * 2 ** (k // 8) * (1 + (k % 8) / 8)) for k in range(97)]
+START = L_GRID.index(9216)
+MOVE_LIMIT_S = 10
+LOAD_LIMIT_S = 60
+IDLE_MS = 120  # between moves, so that one move's late work is not charged to the next
+WARM_UP_MOVES = 4  # even, because they go up and down; the browser compiles JavaScript in these
+AIM_MEDIAN, AIM_P95 = 2.0, 2.5
+
+# Runs inside the page. `shows` asks whether everything shows a value: each of the expected figures,
+# and the text around the figures (the verdict). `arm` must be called before the key press, because
+# a watcher that is installed after it could miss a fast paint.
+WATCHER = """
+(figures) => {
+  const plain = (text) => text.replaceAll('\\u00a0', ' ');
+  const textOutsideFigures = (root) => {
+    const pruned = (node) =>
+      node.nodeType === Node.TEXT_NODE ? NodeFilter.FILTER_ACCEPT
+        : node.classList.contains('js-plotly-plot') ? NodeFilter.FILTER_REJECT
+        : NodeFilter.FILTER_SKIP;
+    const walk = document.createTreeWalker(
+      root, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT, pruned);
+    let text = '';
+    while (walk.nextNode()) text += walk.currentNode.data;
+    return plain(text);
+  };
+  const shows = (label) => {
+    const wanted = new RegExp('L = ' + label + '(?!,?\\\\d)');
+    const main = document.querySelector('[data-testid="stMain"]');
+    const plots = [...document.querySelectorAll('.js-plotly-plot')];
+    return main !== null && plots.length === figures
+      && plots.every((plot) => wanted.test(plain(plot.textContent)))
+      && wanted.test(textOutsideFigures(main));
+  };
+  const afterNextFrame = (action) => requestAnimationFrame(() => {
+    const channel = new MessageChannel();
+    channel.port1.onmessage = action;
+    channel.port2.postMessage(null);
+  });
+  const arm = (label) => {
+    window.bench.painted = new Promise((resolve) => {
+      addEventListener('keydown', (event) => {
+        const look = () => shows(label)
+          ? afterNextFrame(() => resolve(performance.now() - event.timeStamp))
+          : requestAnimationFrame(look);
+        look();
+      }, { capture: true, once: true });
+    });
+  };
+  window.bench = { shows, arm };
+}
+"""
+
+
+@dataclass
+class Subject:
+    """One page under measurement and what was measured on it."""
+
+    name: str
+    page: Page
+    position: int = START
+    times_ms: list[float] = field(default_factory=list)
+
+    def focus(self) -> None:
+        self.page.bring_to_front()
+        sidebar = self.page.get_by_test_id("stSidebar")
+        sidebar.get_by_role("slider", name=re.compile("^L")).first.focus()
+        self.page.wait_for_timeout(500)
+
+    def move(self, step: int) -> float:
+        """Press one arrow key and return the milliseconds until its effect was painted."""
+        self.position += step
+        label = f"{L_GRID[self.position]:,}"
+        self.page.evaluate("(label) => window.bench.arm(label)", label)
+        self.page.keyboard.press("ArrowRight" if step > 0 else "ArrowLeft")
+        elapsed = self.page.evaluate(
+            "(limit) => Promise.race([window.bench.painted,"
+            " new Promise((resolve) => setTimeout(() => resolve(null), limit))])",
+            MOVE_LIMIT_S * 1000,
+        )
+        if elapsed is None:
+            raise CannotMeasureError(f"{self.name}: no sign of 'L = {label}' everywhere within {MOVE_LIMIT_S} s")
+        self.page.wait_for_timeout(IDLE_MS)
+        return float(elapsed)
+
+    def warm_up(self) -> None:
+        self.focus()
+        for count in range(WARM_UP_MOVES):
+            self.move(+1 if count % 2 == 0 else -1)
+
+    def play_round(self, moves: int, step: int) -> None:
+        self.focus()
+        self.times_ms += [self.move(step) for _ in range(moves)]
+
+
+def open_subject(browser: Browser, name: str, port: int, figures: int) -> Subject:
+    """Open the page and wait until it shows the starting value everywhere."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.goto(f"http://{HOST}:{port}/")
+    page.evaluate(WATCHER, figures)
+    label = f"{L_GRID[START]:,}"
+    try:
+        page.wait_for_function("(label) => window.bench.shows(label)", arg=label, timeout=LOAD_LIMIT_S * 1000)
+    except Error as error:
+        found = page.locator(".js-plotly-plot").count()
+        raise CannotMeasureError(
+            f"{name}: the page never showed 'L = {label}' in {figures} figures and in the text"
+            f" around them ({found} figures found)"
+        ) from error
+    page.wait_for_timeout(1000)
+    return Subject(name, page)
+
+
+def measure(app: Path, moves: int, rounds: int, figures: int) -> tuple[Subject, Subject]:
+    """Interleave rounds on the floor and the app, so that both meet the same noise."""
+    chromium = find_chromium()  # before Playwright starts here, as the search may start its own
+    if chromium is None:
+        raise CannotMeasureError("there is no Chromium to drive")
+    with (
+        serve(Path(__file__).with_name("floor_app.py")) as floor_server,
+        serve(app) as app_server,
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=chromium, args=FLAGS) as browser,
+    ):
+        floor = open_subject(browser, "floor", floor_server.port, figures=0)
+        real = open_subject(browser, "app", app_server.port, figures)
+        for subject in (floor, real):
+            subject.warm_up()
+        for number in range(rounds):
+            for subject in (floor, real):
+                subject.play_round(moves // rounds, step=+1 if number % 2 == 0 else -1)
+    return floor, real
+
+
+def report(floor: Subject, real: Subject) -> str:
+    rows = [("", "median ms", "p95 ms", "moves")]
+    figures = {}
+    for subject in (floor, real):
+        median, p95 = statistics.median(subject.times_ms), percentile(subject.times_ms, 95)
+        figures[subject.name] = median, p95
+        rows.append((subject.name, f"{median:.0f}", f"{p95:.0f}", str(len(subject.times_ms))))
+    (floor_median, floor_p95), (app_median, app_p95) = figures["floor"], figures["app"]
+    ratios = (f"{app_median / floor_median:.2f}", f"{app_p95 / floor_p95:.2f}")
+    rows.append(("app / floor", *ratios, ""))
+    rows.append(("aim, at most", f"{AIM_MEDIAN:.2f}", f"{AIM_P95:.2f}", ""))
+    return "\n".join(f"{a:14}{b:>10}{c:>10}{d:>8}".rstrip() for a, b, c, d in rows)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="From slider move to figures painted.")
+    parser.add_argument("--moves", type=int, default=40, help="moves on each page (default 40)")
+    parser.add_argument("--rounds", type=int, default=4, help="turns they come in (default 4)")
+    parser.add_argument("--app", type=Path, default=ROOT / "app.py", help="the page to measure")
+    parser.add_argument("--figures", type=int, default=3, help="figures on it (default 3)")
+    options = parser.parse_args()
+    longest_round = len(L_GRID) - 1 - START
+    if not 1 <= options.moves // max(options.rounds, 1) <= longest_round:
+        parser.error(f"a round must have between 1 and {longest_round} moves")
+    try:
+        floor, real = measure(options.app, options.moves, options.rounds, options.figures)
+    except (CannotMeasureError, Error) as error:
+        print(f"could not measure: {error}", file=sys.stderr)
+        return 1
+    print(report(floor, real))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

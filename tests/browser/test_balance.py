@@ -1,0 +1,206 @@
+"""The pages in a real Chromium: what only a browser shows."""
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+FIGURES = ("crossing", "ratio", "memory")
+SECONDS = 30_000  # [ms] what a slow machine may take to load the page once
+
+
+def open_balance(page: Page, url: str) -> None:
+    """Load a page and wait until all three figures stand."""
+    page.goto(url)
+    for name in FIGURES:
+        expect(page.locator(f'[data-figure="{name}"] .main-svg').first).to_be_visible(timeout=SECONDS)
+
+
+def exact(page: Page) -> Locator:
+    """The box in which an exact L is typed."""
+    return page.get_by_role("spinbutton", name="L, exact")
+
+
+def verdict(page: Page) -> str:
+    """The first line of the page."""
+    return page.locator('[data-testid="stMain"] h3').first.inner_text()
+
+
+def press(page: Page, label: str, key: str) -> None:
+    """One key on a slider, as a person would."""
+    handle = page.get_by_role("slider", name=label).first
+    handle.focus()
+    page.keyboard.press(key)
+
+
+def test_a_slider_move_changes_verdict_figures_and_link(page: Page, base_url: str) -> None:
+    """Moving L changes the words, all three figures and the address, and the address restores all of it."""
+    open_balance(page, base_url)
+    assert verdict(page) == "51 requests run at L = 9,216: the state pool binds."
+    press(page, "L, context per request", "ArrowRight")
+    expect(page.get_by_text("51 requests run at L = 10,240: the state pool binds.")).to_be_visible()
+    for name in FIGURES:
+        expect(page.locator(f'[data-figure="{name}"]')).to_contain_text("L = 10,240")
+    page.wait_for_url("**/?L=10240")
+
+    again = page.context.new_page()
+    open_balance(again, page.url)
+    assert verdict(again) == verdict(page)
+    assert exact(again).input_value() == "10240"
+
+
+def test_d_and_dcp_size_move_too(page: Page, base_url: str) -> None:
+    """The other two sliders drive the same numbers."""
+    open_balance(page, f"{base_url}/?L=65536")
+    press(page, "D, draft tokens", "ArrowRight")
+    page.wait_for_url("**D=1*")
+    press(page, "dcp_size", "ArrowRight")
+    page.wait_for_url("**dcp_size=2*")
+    expect(page.locator('[data-figure="crossing"]')).to_contain_text("dcp_size = 2")
+
+
+def test_going_back_restores_the_page_before(page: Page, base_url: str) -> None:
+    """The browser's back button undoes a move, forward does it again."""
+    open_balance(page, base_url)
+    press(page, "L, context per request", "ArrowRight")
+    expect(page.get_by_text("at L = 10,240")).to_be_visible()
+    page.wait_for_url("**/?L=10240")
+    page.go_back()
+    expect(page.get_by_text("at L = 9,216")).to_be_visible()
+    page.go_forward()
+    expect(page.get_by_text("at L = 10,240")).to_be_visible()
+
+
+def test_the_very_first_request_is_a_link_to_another_page(page: Page, fresh_server: str) -> None:
+    """On a server that nobody has visited, a link to the second page brings its inputs and its menu."""
+    page.goto(f"{fresh_server}/reference?L=65536&D=4")
+    expect(page.get_by_role("heading", name="Reference", exact=True)).to_be_visible(timeout=SECONDS)
+    assert exact(page).input_value() == "65536"
+    page.get_by_role("link", name="Balance").click()
+    expect(page.get_by_text("at L = 65,536")).to_be_visible()
+    page.wait_for_url("**D=4*")
+
+
+def test_the_very_first_slider_move_counts(page: Page, fresh_server: str) -> None:
+    """On a server that nobody has visited, the first move is not lost."""
+    open_balance(page, fresh_server)
+    press(page, "L, context per request", "ArrowRight")
+    expect(page.get_by_text("at L = 10,240")).to_be_visible()
+
+
+def test_many_quick_moves_all_count(page: Page, base_url: str) -> None:
+    """Keys faster than the page answers still end where they should."""
+    open_balance(page, base_url)
+    handle = page.get_by_role("slider", name="L, context per request").first
+    handle.focus()
+    for _ in range(8):
+        page.keyboard.press("ArrowRight")
+    expect(page.get_by_text("at L = 18,432")).to_be_visible()
+    page.wait_for_url("**/?L=18432")
+
+
+def test_an_exact_length_is_typed(page: Page, base_url: str) -> None:
+    """A number between the slider's stops is taken, and the slider stays usable from there."""
+    open_balance(page, base_url)
+    box = exact(page)
+    box.fill("10001")
+    box.press("Enter")
+    expect(page.get_by_text("at L = 10,001")).to_be_visible()
+    press(page, "L, context per request", "ArrowRight")
+    expect(page.get_by_text("at L = 10,240")).to_be_visible()
+    press(page, "L, context per request", "ArrowRight")
+    expect(page.get_by_text("at L = 11,264")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ("0", "L must be 1 or more, not “0”."),
+        ("-3", "L must be 1 or more, not “-3”."),
+        ("", "L must be a whole number"),
+    ],
+)
+def test_problem_typed_into_the_page(page: Page, base_url: str, typed: str, sentence: str) -> None:
+    """A wrong number gets a sentence, nothing else is lost, and the next right one brings the page back."""
+    open_balance(page, f"{base_url}/?D=4")
+    box = exact(page)
+    box.fill(typed)
+    box.press("Enter")
+    expect(page.get_by_text(sentence)).to_be_visible()
+    assert box.input_value() == typed
+    box.fill("8192")
+    box.press("Enter")
+    expect(page.get_by_text("at L = 8,192")).to_be_visible()
+    page.wait_for_url("**D=4*")
+
+
+def test_a_wrong_link_is_reported_as_text(page: Page, base_url: str) -> None:
+    """What a link got wrong is said in a sentence; its text never becomes markup."""
+    open_balance(page, f"{base_url}/?L=abc&D=4&name=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&%3Cb%3E=1")
+    expect(page.get_by_text("L must be a whole number, not “abc”. L stays at 9216.")).to_be_visible()
+    expect(page.get_by_text("28 requests run at L = 9,216")).to_be_visible()
+    assert page.locator('[data-testid="stMain"] img').count() == 0
+
+
+def test_hovering_says_clamp_cap_and_what_binds(page: Page, base_url: str) -> None:
+    """The whole range can be explored under the pointer, without a round trip."""
+    open_balance(page, base_url)
+    area = page.locator('[data-figure="crossing"] .nsewdrag').bounding_box()
+    assert area is not None
+    page.mouse.move(area["x"] + area["width"] * 0.25, area["y"] + area["height"] / 2)
+    hover = page.locator('[data-figure="crossing"] .hoverlayer')
+    expect(hover).to_contain_text("mamba clamp 51")
+    expect(hover).to_contain_text("state pool binds")
+    page.mouse.move(area["x"] + area["width"] * 0.9, area["y"] + area["height"] / 2)
+    expect(hover).to_contain_text("KV pool binds")
+
+
+def test_zoom_survives_a_slider_move(page: Page, base_url: str) -> None:
+    """A figure is updated in place, so a reader's zoom is not thrown away."""
+    open_balance(page, base_url)
+    area = page.locator('[data-figure="crossing"] .nsewdrag').bounding_box()
+    assert area is not None
+    page.mouse.move(area["x"] + 200, area["y"] + 50)
+    page.mouse.down()
+    page.mouse.move(area["x"] + 600, area["y"] + 250, steps=5)
+    page.mouse.up()
+    ask = """() => document.querySelector('[data-figure="crossing"]')._fullLayout.xaxis.range.join()"""
+    zoomed = page.evaluate(ask)
+    press(page, "L, context per request", "ArrowRight")
+    expect(page.get_by_text("at L = 10,240")).to_be_visible()
+    expect(page.locator('[data-figure="crossing"]')).to_contain_text("L = 10,240")
+    assert page.evaluate(ask) == zoomed
+
+
+@pytest.mark.parametrize("query", ["", "?D=4", "?dcp_size=8&L=262144", "?L=512", "?rest_gib=3&L=131072"])
+def test_no_label_is_clipped(page: Page, base_url: str, query: str) -> None:
+    """Every word of every figure lies inside its figure, at slide widths."""
+    open_balance(page, f"{base_url}/{query}")
+    for width in (1440, 1920):
+        page.set_viewport_size({"width": width, "height": 1080})
+        page.wait_for_function(FILLED, arg=width)
+        assert page.evaluate(CLIPPED) == []
+
+
+# Plotly has redrawn the figure to the width that its frame has now.
+FILLED = """() => [...document.querySelectorAll('[data-figure]')].every((figure) =>
+  Math.abs(figure.querySelector('.main-svg').getBoundingClientRect().width - figure.clientWidth) < 2)"""
+# Text that reaches over the edge of its figure, by more than half a pixel of rounding.
+CLIPPED = """() => [...document.querySelectorAll('[data-figure]')].flatMap((figure) => {
+  const edge = figure.getBoundingClientRect();
+  return [...figure.querySelectorAll('svg text')].filter((text) => {
+    const box = text.getBoundingClientRect();
+    return box.width && (box.left < edge.left - 0.5 || box.right > edge.right + 0.5
+      || box.top < edge.top - 0.5 || box.bottom > edge.bottom + 0.5);
+  }).map((text) => figure.dataset.figure + ': ' + text.textContent);
+})"""
+
+
+def test_the_palette_follows_the_theme(page: Page, base_url: str) -> None:
+    """Figures are dark on a dark page and light on a light one."""
+    ask = """() => getComputedStyle(document.querySelector('[data-figure="crossing"] .main-svg')).backgroundColor"""
+    page.emulate_media(color_scheme="light")
+    open_balance(page, base_url)
+    assert page.evaluate(ask) == "rgb(255, 255, 255)"
+    dark = page.context.new_page()
+    dark.emulate_media(color_scheme="dark")
+    open_balance(dark, base_url)
+    assert dark.evaluate(ask) == "rgb(14, 17, 23)"

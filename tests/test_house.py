@@ -1,0 +1,120 @@
+"""The house rules, each one a test."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[1]
+LOCKS = ("requirements.lock", "requirements-test.lock")
+SET_UP = "python3 -m venv .venv && .venv/bin/pip install -q -r "
+START = SET_UP + "requirements.lock && .venv/bin/streamlit run app.py"
+TEST = SET_UP + "requirements-test.lock && .venv/bin/python -m pytest"
+
+
+def run(*command: str) -> str:
+    """What the command prints; a failure shows all of it."""
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def pins(lock: str) -> dict[str, list[Requirement]]:
+    """A lock file's pins by package; there are two where Python versions differ."""
+    found: dict[str, list[Requirement]] = {}
+    for line in re.findall(r"^(\w.*==.*?) \\$", (ROOT / lock).read_text(), re.MULTILINE):
+        pin = Requirement(line)
+        found.setdefault(pin.name, []).append(pin)
+    return found
+
+
+def public_definitions() -> Iterator[tuple[str, ast.Module | ast.ClassDef | ast.FunctionDef]]:
+    """The core's modules, and the classes and functions in them that have a public name."""
+    for path in sorted((ROOT / "sizing").rglob("*.py")):
+        module = ast.parse(path.read_text())
+        yield f"{path.relative_to(ROOT)}", module
+        for node in module.body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
+                yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
+
+
+@pytest.mark.parametrize("tool", ["ruff check", "ruff format --check", "mypy"])
+def test_tool_finds_nothing(tool: str) -> None:
+    """Style, layout and types are clean."""
+    run(sys.executable, "-m", *tool.split())
+
+
+def test_core_needs_no_interface() -> None:
+    """Every module of the core imports without Streamlit and without Plotly."""
+    run(
+        sys.executable,
+        "-c",
+        "import pkgutil, sys, sizing\n"
+        "names = [m.name for m in pkgutil.walk_packages(sizing.__path__, 'sizing.')]\n"
+        "assert names, 'no module found'\n"
+        "for name in names: __import__(name)\n"
+        "assert not {'streamlit', 'plotly'} & set(sys.modules)",
+    )
+
+
+def test_public_names_are_documented() -> None:
+    """Every module, class and function of the core that others may use says what it is."""
+    definitions = dict(public_definitions())
+    assert definitions
+    assert [where for where, node in definitions.items() if not ast.get_docstring(node)] == []
+
+
+def test_readme_names_every_page() -> None:
+    """Each file directly in pages/ is a page, and the README tells of it."""
+    readme = (ROOT / "README.md").read_text()
+    pages = sorted((ROOT / "pages").glob("*.py"))
+    assert pages
+    assert [page.name for page in pages if page.name not in readme] == []
+
+
+def test_readme_gives_the_two_commands() -> None:
+    """The README starts and tests with one line each, and .ci/run finds the one line that it runs."""
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert lines.count(START) == 1
+    assert [line for line in lines if "-m pytest" in line] == [TEST]
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_lock_holds_no_address(lock: str) -> None:
+    """Lock files hold pins and hashes, so that they install from whatever index a machine uses."""
+    assert re.findall(r"https?://.*|.*index-url.*|.*find-links.*", (ROOT / lock).read_text()) == []
+
+
+def test_locks_keep_to_the_ranges() -> None:
+    """What pyproject.toml asks for is pinned within its range."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    runtime = project["project"]["dependencies"]
+    for lock, wanted in zip(LOCKS, (runtime, runtime + project["dependency-groups"]["test"]), strict=True):
+        pinned = pins(lock)
+        for requirement in map(Requirement, wanted):
+            for pin in pinned[requirement.name]:
+                (version,) = pin.specifier
+                assert requirement.specifier.contains(version.version), f"{pin} in {lock}"
+
+
+def test_tested_versions_are_the_ones_that_run() -> None:
+    """The test lock is the runtime lock and more."""
+    runtime, test = map(pins, LOCKS)
+    assert runtime
+    assert runtime.items() <= test.items()
+
+
+def test_no_path_of_one_machine() -> None:
+    """No file that is, or would be, in the repository names a folder of the machine it was written on."""
+    names = run("git", "ls-files", "-co", "--exclude-standard", "-z").split("\0")
+    texts = {name: (ROOT / name).read_bytes() for name in names if (ROOT / name).is_file()}
+    assert texts
+    assert [name for name, text in texts.items() if re.search(rb"/(?:work|root|home)/", text)] == []

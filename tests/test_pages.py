@@ -1,0 +1,206 @@
+"""Every page in Streamlit's own harness, with real numbers: what a page says is what `solve` says."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from sizing import RefusedError, Scenario, Split, solve
+from sizing.figures import crossing_figure, memory_figure, ratio_figure
+from sizing.flags import flags
+from sizing.verdict import verdict
+
+TIMEOUT = 30  # seconds; the harness gives three unless told otherwise, and slow machines need more
+
+
+@pytest.fixture
+def balance() -> Iterator[AppTest]:
+    """The balance page, opened without a link."""
+    yield AppTest.from_file("../app.py", default_timeout=TIMEOUT).run()
+
+
+def words(page: AppTest) -> str:
+    """All words of the main column, with the escapes of Markdown taken out."""
+    shown = [element.value for element in page.main if hasattr(element, "value") and isinstance(element.value, str)]
+    return "\n".join(shown).replace("\\", "")
+
+
+def figures(page: AppTest) -> dict[str, Any]:
+    """The figures that the page hands to the browser."""
+    (component,) = page.get("bidi_component")
+    return dict(json.loads(component.proto.json)["figures"])
+
+
+def set_to(page: AppTest, **values: object) -> AppTest:
+    """The page after its inputs were set, as moving widgets does."""
+    for name, value in values.items():
+        page.session_state[name] = value
+    return page.run()
+
+
+def test_the_page_opens_on_the_worked_example(balance: AppTest) -> None:
+    """Nothing set, the page shows the worked example and no fault."""
+    assert not balance.exception
+    assert not balance.error
+    assert not balance.warning
+    assert "51 requests run at L = 9,216: the state pool binds." in words(balance)
+    assert [code.value for code in balance.code][:2] == [
+        "--mamba-full-memory-ratio 2.2045",
+        "--max-mamba-cache-size 371",
+    ]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"L": 65_536},
+        {"D": 4},
+        {"dcp_size": 8, "mamba_radix_cache_strategy": "extra_buffer_lazy"},
+        {"split": "balanced", "mamba_ssm_dtype": "bfloat16"},
+        {"split": "pin", "max_mamba_cache_size": 371},
+        {"rest_gib": 0.3},
+        {"disable_radix_cache": True, "max_running_requests": 40},
+        {"L": 4_000_000},
+        {"pp_size": 2},
+    ],
+    ids=str,
+)
+def test_a_page_shows_the_numbers_of_solve(balance: AppTest, values: dict[str, Any]) -> None:
+    """Verdict, flags and figures are those of the same scenario solved outside the page."""
+    page = set_to(balance, **values)
+    sizing = solve(Scenario.model_validate(values))
+    assert not page.exception
+    assert verdict(sizing).headline in words(page)
+    found = flags(sizing)
+    if found is not None:
+        assert found.pin in [code.value for code in page.code]
+    shown = figures(page)
+    expected = {"crossing": crossing_figure, "ratio": ratio_figure, "memory": memory_figure}
+    assert list(shown) == list(expected)
+    for name, figure in expected.items():
+        assert shown[name]["data"] == json.loads(json.dumps(figure(sizing)["data"]))
+
+
+def test_the_harness_keeps_the_sidebar_on_a_second_run(balance: AppTest) -> None:
+    """Streamlit forgets the entry page under some layouts; then every widget would be gone."""
+    before = {widget.key for widget in balance.number_input}
+    again = balance.run()
+    assert {widget.key for widget in again.number_input} == before
+    assert "L" in before
+
+
+def test_moving_the_slider_moves_the_number_and_the_verdict(balance: AppTest) -> None:
+    """The L slider and the box beside it are one input."""
+    slider = next(widget for widget in balance.select_slider if widget.key == "L_slider")
+    page = slider.set_value(16_384).run()
+    assert page.number_input(key="L").value == 16_384
+    assert "at L = 16,384" in words(page)
+
+
+def test_an_exact_number_can_be_typed(balance: AppTest) -> None:
+    """A length between the slider's stops is taken as it is, and the slider follows."""
+    page = balance.number_input(key="L").set_value(10_001).run()
+    assert "at L = 10,001" in words(page)
+    assert next(widget for widget in page.select_slider if widget.key == "L_slider").value == 10_001
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"L": 0}, "L must be 1 or more, not “0”."),
+        ({"L": -5}, "L must be 1 or more, not “-5”."),
+        ({"L": None}, "L must be a whole number, not empty."),
+        ({"rest_gib": None}, "rest must be a number, not empty."),
+        ({"split": "pin"}, "The split is pinned but --max-mamba-cache-size is empty. Enter slots per rank."),
+        (
+            {"mamba_radix_cache_strategy": "no_buffer"},
+            "no_buffer only supports page_size=1.",
+        ),
+        (
+            {"mamba_radix_cache_strategy": "extra_buffer_lazy", "pp_size": 2},
+            "Lazy extra buffer requires overlap schedule",
+        ),
+    ],
+    ids=str,
+)
+def test_problem_on_the_page_is_a_sentence_and_loses_nothing(
+    balance: AppTest, values: dict[str, Any], sentence: str
+) -> None:
+    """Wrong input gives the sentence, no figure and no traceback; what was entered stays."""
+    page = set_to(balance, D=3, **values)
+    assert not page.exception
+    assert [sentence in error.value.replace("\\", "") for error in page.error] == [True]
+    assert not page.get("bidi_component")
+    assert {name: page.session_state[name] for name in values} == values
+    assert page.session_state["D"] == 3
+
+
+def test_a_link_restores_the_page_and_faults_are_reported() -> None:
+    """Right values of a link are taken, wrong ones are named, and the address keeps only what differs."""
+    page = AppTest.from_file("../app.py", default_timeout=TIMEOUT)
+    page.query_params["L"] = "65536"
+    page.query_params["D"] = "many"
+    page.run()
+    assert "at L = 65,536" in words(page)
+    assert "--speculative-num-draft-tokens must be a whole number, not “many”." in page.warning[0].value.replace(
+        "\\", ""
+    )
+    assert dict(page.query_params) == {"L": "65536"}
+    assert not set_to(page, L=32_768).warning
+
+
+def test_values_survive_a_visit_to_the_other_page(balance: AppTest) -> None:
+    """The inputs are the same on every page."""
+    set_to(balance, L=20_480, rest_gib=31.5, split="pin", max_mamba_cache_size=300)
+    reference = balance.switch_page("pages/reference.py").run()
+    assert not reference.exception
+    assert reference.number_input(key="L").value == 20_480
+    back = reference.switch_page("app.py").run()
+    assert "at L = 20,480" in words(back)
+    assert back.number_input(key="max_mamba_cache_size").value == 300
+
+
+def test_a_pin_is_not_forgotten_when_the_split_changes(balance: AppTest) -> None:
+    """A number whose box is not shown is still there when the box comes back."""
+    set_to(balance, split="pin", max_mamba_cache_size=300)
+    set_to(balance, split="ratio")
+    set_to(balance, split="balanced")
+    page = set_to(balance, split="pin")
+    assert page.number_input(key="max_mamba_cache_size").value == 300
+
+
+def test_typing_a_byte_constant_says_that_it_was_typed(balance: AppTest) -> None:
+    """The source of a byte constant never says more than is true."""
+    page = balance.number_input(key="kv_bytes_per_token").set_value(12_288).run()
+    assert page.session_state["kv_bytes_source"] == "typed in"
+    assert page.session_state["state_bytes_source"] == "model geometry"
+
+
+def test_hostile_text_stays_text() -> None:
+    """A link cannot put markup on the page."""
+    page = AppTest.from_file("../app.py", default_timeout=TIMEOUT)
+    page.query_params["name"] = "<img src=x onerror=alert(1)>[x](javascript:alert(1))"
+    page.query_params["**bold**"] = "1"
+    page.run()
+    assert not page.exception
+    assert "<img" not in page.warning[0].value
+    assert "**" not in page.warning[0].value
+
+
+def test_refused_flags_raise_outside_the_page() -> None:
+    """The page's sentence is the engine's: the same refusal comes from the core."""
+    with pytest.raises(RefusedError, match="no_buffer only supports page_size=1"):
+        solve(Scenario(mamba_radix_cache_strategy="no_buffer"))
+
+
+def test_a_refused_split_still_shows_what_would_run(balance: AppTest) -> None:
+    """With the ratio set too low the figures show the balanced split and say so."""
+    page = set_to(balance, mamba_full_memory_ratio=0.001)
+    assert "SGLang would refuse to start." in words(page)
+    balanced = solve(Scenario()).balanced
+    assert isinstance(balanced, Split)
+    assert f"runs {balanced.runs}" in words(page)
+    labels = [label["text"] for label in figures(page)["crossing"]["layout"]["annotations"]]
+    assert "The split that is set would be refused; shown is the balanced split." in labels

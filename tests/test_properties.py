@@ -1,0 +1,327 @@
+"""What holds for every deployment: bytes are conserved, pools move one way, the optimum is the best there is."""
+
+import contextlib
+import io
+import json
+import math
+from collections.abc import Callable
+from typing import Any, get_args
+from unittest import mock
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from sizing import Refusal, Scenario, Split, read_scenario, solve
+from sizing.__main__ import main
+from sizing.curves import over_context, over_ratio
+from sizing.link import from_query, to_query
+from sizing.optimum import SEARCHED_RATIOS
+from sizing.pools import rank_of, slot_bytes, slots_from_ratio
+from sizing.scenario import FIELDS, KvDtype, SsmDtype
+from sizing.split import minimum_rest_gib, solve_split
+from sizing.units import GIB, flag_ratio, ratio_text
+
+RATIOS = np.geomspace(1e-4, 1e4, 161)
+SMALL_SLOTS = 300  # so many slots at most where every K is tried
+
+
+def examples(most: int) -> Callable[[Any], Any]:
+    """The same examples on every run, without a clock or a database."""
+    return settings(max_examples=most, derandomize=True, deadline=None, database=None)
+
+
+SSM_DTYPES = get_args(SsmDtype)
+KV_DTYPES = get_args(KvDtype)
+FLAGS: list[dict[str, Any]] = [
+    {"mamba_radix_cache_strategy": "extra_buffer"},
+    {"mamba_radix_cache_strategy": "extra_buffer", "disable_overlap_schedule": True},
+    {"mamba_radix_cache_strategy": "extra_buffer", "pp_size": 4},
+    {"mamba_radix_cache_strategy": "extra_buffer_lazy"},
+    {"mamba_radix_cache_strategy": "no_buffer", "disable_overlap_schedule": True, "page_size": 1},
+    {"disable_radix_cache": True},
+]
+
+
+@st.composite
+def scenarios(draw: st.DrawFn, most_slots: int = 100_000) -> Scenario:
+    """Any deployment whose flags the engine takes; `rest` holds up to `most_slots` slots, or is negative.
+
+    Drawn from one seed: value by value, Hypothesis prefers small and equal ones, and nothing would start.
+    """
+    random = draw(st.randoms(use_true_random=True))
+
+    def between(low: float, high: float) -> int:
+        """Even on a logarithmic axis, so that small numbers are as likely as large ones."""
+        return round(math.exp(random.uniform(math.log(low), math.log(high))))
+
+    conv = random.choice([0, between(1, 10_000_000)])
+    slot = conv + 4 * between(1, 50_000_000)
+    states, stated = random.choice(SSM_DTYPES), random.choice(SSM_DTYPES)
+    token = 2 * between(1, slot)
+    drafts = random.choice([0, between(1, 16)])
+    slots = random.choice([between(4, most_slots) + random.random()] * 9 + [random.randint(-2, 8)])
+    tokens = max(slots * slot / token, 2)
+    scenario = Scenario(
+        **{"page_size": random.choice([1, 16, 64, 256]), **random.choice(FLAGS)},
+        name=random.choice(["", "A (1)", "é_/=+.,:;-"]),
+        L=random.choice([between(1, min(tokens, 2**24)), between(1, 2**20)]),
+        D=drafts,
+        dcp_size=random.choice([1, 1, 2, 8]),
+        mamba_ssm_dtype=states,
+        state_bytes_dtype=stated,
+        conv_bytes_per_slot=random.choice([conv, None]) if states == stated else conv,
+        state_bytes_per_slot=slot,
+        kv_bytes_per_token=token,
+        kv_cache_dtype=random.choice(KV_DTYPES),
+        kv_bytes_dtype=random.choice(KV_DTYPES),
+        draft_kv_bytes_per_token=random.choice([0, token // 7]),
+        skip_decode_lock=random.choice([False, True]),
+        split=random.choice(["ratio", "pin"]),
+        mamba_full_memory_ratio=between(1, 100_000) / between(1, 10_000),
+        max_mamba_cache_size=max(1, round(slots / (1 + drafts / 3) * 1.1 * random.random())),
+        max_running_requests=random.choice([None, between(1, 20_000)]),
+        max_total_tokens=random.choice([None, None, between(1, min(2 * tokens, 2**40))]),
+        context_length=between(1, 2**20),
+        rest_gib=0,
+    )
+    return scenario.model_copy(update={"rest_gib": slots * slot_bytes(scenario) / GIB})
+
+
+def solved(scenario: Scenario) -> Split:
+    """The split that is set; gives up the example where the engine refuses it."""
+    pin = scenario.max_mamba_cache_size if scenario.split == "pin" else None
+    now = solve_split(scenario, rank_of(scenario), scenario.mamba_full_memory_ratio, pin)
+    assume(isinstance(now, Split))
+    assert isinstance(now, Split)
+    return now
+
+
+def pinned(scenario: Scenario, slots: int) -> Split | Refusal:
+    """The split with this many slots."""
+    return solve_split(scenario, rank_of(scenario), ratio=1, pin=slots)
+
+
+def runs(split: Split | Refusal) -> int:
+    """What really runs; nothing where the engine refuses to start."""
+    return 0 if isinstance(split, Refusal) else split.runs
+
+
+@given(scenarios())
+@examples(150)
+def test_more_ratio_never_lowers_the_clamp_nor_raises_the_kv_cap(scenario: Scenario) -> None:
+    """Along r the clamp only rises and the KV cap only falls."""
+    curve = over_ratio(scenario, RATIOS)
+    assert np.all(np.diff(curve.clamp) >= 0)
+    assert np.all(np.diff(curve.kv_cap) <= 0)
+    assert min(curve.clamp[0], curve.kv_cap[-1]) >= 0
+
+
+@given(scenarios())
+@examples(300)
+def test_what_runs_is_the_smallest_limit(scenario: Scenario) -> None:
+    """What runs is the first of the limits, none is smaller, and it is what the engine admits or KV carries."""
+    now = solved(scenario)
+    assert now.runs == min(now.admitted, now.kv_cap) == now.binding.requests
+    assert [limit.requests for limit in now.limits] == sorted(limit.requests for limit in now.limits)
+
+
+@given(scenarios())
+@examples(300)
+def test_memory_adds_up_to_rest(scenario: Scenario) -> None:
+    """The pieces of memory are all of rest, and no piece is negative."""
+    memory = solved(scenario).memory
+    pieces = memory.model_dump()
+    assert sum(pieces.values()) == int(scenario.rest_gib * GIB)
+    assert [name for name, size in pieces.items() if size < 0] == []
+
+
+@given(scenarios(), st.floats(0, 1))
+@examples(200)
+def test_more_rest_never_lowers_the_clamp_nor_the_optimum(scenario: Scenario, more: float) -> None:
+    """With more memory the clamp of every ratio and the best that any split runs only rise."""
+    richer = scenario.model_copy(update={"rest_gib": scenario.rest_gib + more})
+    assert np.all(over_ratio(richer, RATIOS).clamp >= over_ratio(scenario, RATIOS).clamp)
+    before, after = solve(scenario).optimum, solve(richer).optimum
+    assert (after.runs if after else 0) >= (before.runs if before else 0)
+
+
+@given(scenarios())
+@examples(200)
+def test_crossing_is_where_the_pools_meet(scenario: Scenario) -> None:
+    """Up to the crossing KV carries the whole clamp, one token beyond it does not."""
+    now = solved(scenario)
+    at = over_context(now, np.array([now.crossing, now.crossing + 1])).kv_cap if now.crossing else None
+    if at is None:  # fewer tokens than requests: they meet at no length at all
+        assert now.kv_tokens < now.clamp
+    else:
+        assert at[0] >= now.clamp > at[1]
+
+
+@given(scenarios(), st.lists(st.integers(1, 2**24), min_size=1, max_size=5))
+@examples(100)
+def test_curve_over_context_is_the_single_solve(scenario: Scenario, lengths: list[int]) -> None:
+    """Each point over L holds the integers of a solve at that L."""
+    now = solved(scenario)
+    curve = over_context(now, np.array(lengths))
+    for point, L in enumerate(lengths):
+        alone = solved(scenario.model_copy(update={"L": L, "split": "pin", "max_mamba_cache_size": now.slots}))
+        assert (curve.kv_cap[point], curve.runs[point]) == (alone.kv_cap, alone.runs)
+        assert (curve.clamp, curve.admitted) == (alone.clamp, alone.admitted)
+
+
+@given(scenarios(), st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=20))
+@examples(200)
+def test_curve_over_ratio_is_the_single_solve(scenario: Scenario, ratios: list[float]) -> None:
+    """Each point over r holds the integers of a solve at that r, and runs nothing where that is refused."""
+    curve = over_ratio(scenario, np.array(ratios))
+    for point, ratio in enumerate(ratios):
+        alone = solve_split(scenario, rank_of(scenario), ratio)
+        assert curve.runs[point] == runs(alone)
+        if isinstance(alone, Split):
+            assert (curve.clamp[point], curve.kv_cap[point]) == (alone.clamp, alone.kv_cap)
+
+
+@given(scenarios(most_slots=SMALL_SLOTS))
+@examples(60)
+def test_optimum_is_the_best_of_all_slots(scenario: Scenario) -> None:
+    """Of every number of slots none runs more, and exactly the stated ones run as many."""
+    best = solve(scenario).optimum
+    tried = {slots: runs(pinned(scenario, slots)) for slots in range(1, 2 * SMALL_SLOTS)}
+    most = max(tried.values())
+    if best is None:
+        assert most == 0
+    else:
+        assert best.runs == most
+        assert range(best.slots_low, best.slots_high + 1) == range(
+            min(slots for slots, run in tried.items() if run == most),
+            max(slots for slots, run in tried.items() if run == most) + 1,
+        )
+
+
+@given(scenarios(), st.lists(st.integers(1, 999), max_size=10))
+@examples(150)
+def test_best_ratios_are_all_of_them(scenario: Scenario, inside: list[int]) -> None:
+    """Every ratio between the two ends runs the optimum, the ends included, and no ratio outside asks for its slots."""
+    best = solve(scenario).optimum
+    assume(best is not None and best.ratio_low is not None)
+    assert best is not None
+    low, high = best.ratio_low, best.ratio_high
+    assert low is not None
+    assert high is not None
+    assert low <= high
+    between_them = [low * (high / low) ** (part / 1000) for part in inside]
+    within = np.clip([low, high, *between_them], low, high)
+    assert set(over_ratio(scenario, within).runs) == {best.runs}
+    rank = rank_of(scenario)
+    assert slots_from_ratio(rank, low * (1 - 1e-9)) < best.slots_low
+    if high < SEARCHED_RATIOS[1] * (1 - 1e-9):
+        assert slots_from_ratio(rank, high * (1 + 1e-9)) > best.slots_high
+
+
+@given(scenarios())
+@examples(150)
+def test_safe_pin_runs_what_it_says(scenario: Scenario) -> None:
+    """The safe pin has one slot more than its requests need, and runs as many as it says."""
+    sizing = solve(scenario)
+    best = sizing.optimum
+    assume(best is not None)
+    assert best is not None
+    assert best.pin == max(best.pin_runs, 1) * sizing.S + 1
+    really = runs(pinned(scenario, best.pin))
+    if sizing.S == 1:  # without a radix cache the slot to spare is one more request's
+        assert best.pin_runs <= really <= best.pin_runs + 1
+    else:
+        assert really == best.pin_runs
+
+
+@given(scenarios(), st.sampled_from([0.05, 0.9, 14.0]))
+@examples(150)
+def test_least_rest_is_the_least(scenario: Scenario, ratio: float) -> None:
+    """A hair above the rest that a refusal names there are slots for one request, a hair below there are not."""
+    rank = rank_of(scenario)
+    least = minimum_rest_gib(rank, ratio)
+    above, below = (rank._replace(rest_gib=least * (1 + by)) for by in (1e-9, -1e-9))
+    assert slots_from_ratio(above, ratio) >= rank.S > slots_from_ratio(below, ratio)
+
+
+@given(scenarios())
+@examples(200)
+def test_link_gives_the_scenario_back(scenario: Scenario) -> None:
+    """A scenario written as a link and read again is the same, with nothing to report."""
+    assert from_query(to_query(scenario)) == (scenario, [])
+
+
+@given(scenarios())
+@examples(200)
+def test_json_gives_the_scenario_back(scenario: Scenario) -> None:
+    """A scenario written as JSON and read again is the same."""
+    assert Scenario.model_validate_json(scenario.model_dump_json()) == scenario
+
+
+VALUES = st.sampled_from(
+    ["", "0", "-1", "7", "1e999", "nan", "true", " 12 ", "1_000", "1.0", "\uff19", "pin", "9" * 5000]
+)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(sorted(FIELDS)) | st.text(),
+        VALUES | st.text(st.characters(codec=None)),
+        max_size=8,
+    )
+)
+@examples(400)
+def test_any_text_in_a_link_is_taken_or_reported(query: dict[str, str]) -> None:
+    """Whatever a link holds a scenario comes out, and what was not taken is at its default and reported inertly."""
+    scenario, problems = from_query(query)
+    named = {problem.where for problem in problems if problem.where}
+    unknown = query.keys() - FIELDS.keys()
+    assert to_query(scenario).keys() <= query.keys() - named
+    assert sum(problem.sentence.endswith("was ignored.") for problem in problems) == len(unknown)
+    assert all(problem.sentence.isprintable() and "<" not in problem.sentence for problem in problems)
+
+
+@given(st.floats(1e-6, 1e6))
+@examples(200)
+def test_ratio_is_typed_as_it_is_solved(ratio: float) -> None:
+    """The text of a ratio, read back, is the ratio that was solved."""
+    assert float(ratio_text(ratio)) == flag_ratio(ratio)
+
+
+def no_constant(name: str) -> None:
+    """Called by the JSON reader for NaN and Infinity, which no other reader takes."""
+    raise AssertionError(name)
+
+
+@given(scenarios())
+@examples(100)
+def test_every_deployment_can_be_told(scenario: Scenario) -> None:
+    """The command prints a table and strict JSON for any deployment; its status says whether SGLang starts."""
+    status = 0 if isinstance(solve(scenario).now, Split) else 1
+    for options in ([], ["--json"]):
+        printed = io.StringIO()
+        with mock.patch("sys.stdin", io.StringIO(scenario.model_dump_json())), contextlib.redirect_stdout(printed):
+            assert main(["plan", "-", *options]) == status
+        if options:
+            answer = json.loads(printed.getvalue(), parse_constant=no_constant)
+            assert Scenario.model_validate(answer["sizing"]["scenario"]) == scenario
+        else:
+            assert printed.getvalue()
+            assert "nan" not in printed.getvalue()
+
+
+ATOMS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None))
+JSON = st.recursive(ATOMS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3))
+
+
+@given(st.dictionaries(st.sampled_from(sorted(FIELDS)) | st.text(st.characters(codec=None)), JSON, max_size=4))
+@examples(400)
+def test_any_json_is_taken_or_reported(values: dict[str, Any]) -> None:
+    """Whatever a file holds, it is a scenario that says the same, or sentences that can be shown as they are."""
+    found = read_scenario(values)
+    if isinstance(found, Scenario):
+        assert found.differences().keys() <= values.keys() <= FIELDS.keys()
+    else:
+        assert found
+        assert all(problem.sentence.isprintable() and "<" not in problem.sentence for problem in found)

@@ -1,0 +1,105 @@
+"""S: the specification's whole table, the reasons behind each number, and the combinations the engine refuses."""
+
+from typing import Any
+
+import pytest
+
+from sizing import RefusedError, Scenario
+from sizing.slots import slot_uses, slots_per_request
+
+OVERLAP_OFF: dict[str, Any] = {"disable_overlap_schedule": True}
+EXTRA: dict[str, Any] = {"mamba_radix_cache_strategy": "extra_buffer"}
+LAZY: dict[str, Any] = {"mamba_radix_cache_strategy": "extra_buffer_lazy"}
+NO_BUFFER: dict[str, Any] = {"mamba_radix_cache_strategy": "no_buffer"}
+
+# compute-mamba-ratio.md, the table of "S (state slots per running request)" and the paragraph below it on PP:
+# flags, S, S with the decode-lock skip.
+S_TABLE = [
+    pytest.param({"disable_radix_cache": True}, 1, 1, id="radix cache off"),
+    pytest.param({**NO_BUFFER, **OVERLAP_OFF, "page_size": 1}, 3, 3, id="no_buffer"),
+    pytest.param(EXTRA, 5, 4, id="extra_buffer, overlap on"),
+    pytest.param({**EXTRA, **OVERLAP_OFF}, 4, 3, id="extra_buffer, overlap off"),
+    pytest.param(LAZY, 4, 3, id="extra_buffer_lazy"),
+    pytest.param({**EXTRA, "pp_size": 2}, 4, 3, id="extra_buffer under PP"),
+]
+
+
+@pytest.mark.parametrize(("flags", "S", "S_with_skip"), S_TABLE)
+def test_s_table(flags: dict[str, Any], S: int, S_with_skip: int) -> None:
+    """Each row of the specification's table, without and with the decode-lock skip."""
+    assert slots_per_request(Scenario(**flags)) == S
+    assert slots_per_request(Scenario(**flags, skip_decode_lock=True)) == S_with_skip
+
+
+@pytest.mark.parametrize("flags", [EXTRA, LAZY, NO_BUFFER, {**LAZY, **OVERLAP_OFF}, {**LAZY, "pp_size": 2}])
+def test_radix_cache_off_is_one_slot_whatever_the_strategy(flags: dict[str, Any]) -> None:
+    """Without a radix cache the strategy is neither counted nor refused."""
+    assert slots_per_request(Scenario(**flags, disable_radix_cache=True)) == 1
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize(("flags", "S", "S_with_skip"), S_TABLE)
+def test_reasons_add_up(flags: dict[str, Any], S: int, S_with_skip: int, skip: bool) -> None:
+    """The counts of the reasons add up to S, and each reason is said once, in words."""
+    uses = slot_uses(Scenario(**flags, skip_decode_lock=skip))
+    assert sum(use.count for use in uses) == (S_with_skip if skip else S)
+    assert len({use.why for use in uses}) == len(uses)
+    assert all(use.why and use.count for use in uses)
+
+
+def test_reasons_of_the_default_strategy_with_the_skip() -> None:
+    """The default strategy holds a base, less the skipped slot, and two slots of track buffer."""
+    assert [(use.count, use.why) for use in slot_uses(Scenario(skip_decode_lock=True))] == [
+        (3, "base: live state, radix retention and copy-on-write headroom"),
+        (-1, "SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK frees one resident slot"),
+        (2, "ping-pong track buffer, overlap on"),
+    ]
+
+
+# The engine's words: engine-sizing.md section 4.
+NO_BUFFER_WORDS = "“no_buffer do not support overlap schedule. Try to set disable_overlap_schedule=True.”"
+LAZY_WORDS = "“Lazy extra buffer requires overlap schedule (--disable-overlap-schedule is incompatible)”"
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        pytest.param(
+            {**NO_BUFFER, **OVERLAP_OFF, "page_size": 64},
+            "SGLang would refuse to start: “no_buffer only supports page_size=1.” "
+            "Set --page-size 1 (now 64) or choose another strategy.",
+            id="no_buffer with pages",
+        ),
+        pytest.param(
+            {**NO_BUFFER, "page_size": 1},
+            f"SGLang would refuse to start: {NO_BUFFER_WORDS} "
+            "Pass --disable-overlap-schedule or choose another strategy.",
+            id="no_buffer with overlap",
+        ),
+        pytest.param(
+            {**NO_BUFFER, "page_size": 1, "pp_size": 2},
+            f"SGLang would refuse to start: {NO_BUFFER_WORDS} "
+            "Pass --disable-overlap-schedule or choose another strategy. "
+            "Pipeline parallelism turns overlap off too late to count.",
+            id="no_buffer under PP",
+        ),
+        pytest.param(
+            {**LAZY, **OVERLAP_OFF},
+            f"SGLang would refuse to start: {LAZY_WORDS} "
+            "Overlap is off by --disable-overlap-schedule: drop it, or choose extra_buffer.",
+            id="lazy without overlap",
+        ),
+        pytest.param(
+            {**LAZY, "pp_size": 4},
+            f"SGLang would refuse to start: {LAZY_WORDS} "
+            "Overlap is off by --pp-size 4: drop it, or choose extra_buffer.",
+            id="lazy under PP",
+        ),
+    ],
+)
+def test_problem_refused_flags(flags: dict[str, Any], sentence: str) -> None:
+    """A combination the engine refuses is refused in its words, with what to change."""
+    with pytest.raises(RefusedError) as caught:
+        slots_per_request(Scenario(**flags))
+    assert str(caught.value) == sentence
+    assert caught.value.refusal.kind == "flags"
