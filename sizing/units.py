@@ -37,7 +37,7 @@ def ratio_text(ratio: float) -> str:
 
 
 def tokens_text(tokens: int) -> str:
-    """A context length [tokens] in the short form of axes and tables: 9,216 stays, 131,072 is 128K."""
+    """A context length [tokens] in the short form of axes and tables: 131,072 is 128K, 10,001 stays."""
     if tokens >= 2**20 and tokens % 2**20 == 0:
         return f"{tokens // 2**20}M"
     if tokens >= 2**10 and tokens % 2**10 == 0:

@@ -1,7 +1,6 @@
 """Every page in Streamlit's own harness, with real numbers: what a page says is what `solve` says."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,9 +15,9 @@ TIMEOUT = 30  # seconds; the harness gives three unless told otherwise, and slow
 
 
 @pytest.fixture
-def balance() -> Iterator[AppTest]:
+def balance() -> AppTest:
     """The balance page, opened without a link."""
-    yield AppTest.from_file("../app.py", default_timeout=TIMEOUT).run()
+    return AppTest.from_file("../app.py", default_timeout=TIMEOUT).run()
 
 
 def words(page: AppTest) -> str:

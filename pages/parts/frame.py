@@ -50,8 +50,8 @@ def _live(sliders: DeltaGenerator, body: Callable[[Scenario], None]) -> None:
 def _settle_memory() -> None:
     """Take what is loaded now out of garbage collection, once a process.
 
-    Streamlit collects all garbage after every run; with its own modules among it that takes four times as long
-    as the run itself and holds up the reply.
+    Python's full collections would walk all loaded modules again and again: with fifty sessions that doubles the
+    slowest replies (tests/bench/load.py).
     """
     gc.collect()
     gc.freeze()

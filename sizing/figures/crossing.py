@@ -6,15 +6,16 @@ from typing import Any
 import numpy as np
 
 from sizing.curves import L_HIGH, L_LOW, ContextCurve, context_grid, over_context
-from sizing.figures.theme import Figure, axis, layout, line, points, text
+from sizing.figures.theme import Figure, Label, axis, labels, layout, line, points, source_axis, text
 from sizing.problems import Refusal
 from sizing.solve import Sizing
 from sizing.split import Split
 from sizing.units import count, ratio_text, tokens_text
 
 HEIGHT = 510
-CHARACTERS = 150  # of a line of inputs at the narrowest main column (1440 px with the sidebar open)
+CHARACTERS = 185  # of a line of inputs at the narrowest main column (1440 px with the sidebar open)
 ROOM = 12  # how many times longer than its start a region must reach in L to hold its label
+CLEAR = 1.1  # a label stands this factor off its line
 LOW_CLAMP = 0.38  # of the axis: below it the corner under the envelope is too small for a label
 
 
@@ -23,7 +24,7 @@ def crossing_figure(sizing: Sizing) -> Figure:
     balanced = sizing.balanced if isinstance(sizing.balanced, Split) else None
     shown = sizing.now if isinstance(sizing.now, Split) else balanced
     figure = layout(sizing, "Requests that run, across context length", height=HEIGHT, characters=CHARACTERS)
-    figure["xaxis"] = axis("L, context per request [tokens]", type="log", **_context_ticks())
+    figure["xaxis"] = source_axis("L, context per request [tokens]", type="log", **_context_ticks())
     if shown is None:
         figure["yaxis"] = axis("requests", type="log", range=[0, 2])
         figure["annotations"].append(_nothing())
@@ -36,8 +37,16 @@ def crossing_figure(sizing: Sizing) -> Figure:
     figure["hovermode"] = "x"
     data = [trace for split in behind for trace in _pair_behind(over_context(split, context_grid(L, split)))]
     data += [*_idle(curve), *_pair(curve), *_envelope(curve), _marks(sizing, shown, low), _hover(curve, low)]
-    figure["annotations"] += [*_line_labels(shown, curve, behind), *_region_labels(shown, low)]
-    figure["annotations"] += [_balance_label(shown, low, high), _own_label(sizing, shown, low, high)]
+    data.append(
+        labels(
+            [
+                *_line_labels(shown, curve, behind),
+                *_region_labels(shown, behind, low),
+                _own_label(sizing, shown, low, high),
+            ]
+        )
+    )
+    figure["annotations"].append(_balance_label(shown, low, high))
     figure["shapes"] = [_own_line(sizing)]
     if isinstance(sizing.now, Refusal):
         figure["annotations"].append(_refused_label())
@@ -45,7 +54,7 @@ def crossing_figure(sizing: Sizing) -> Figure:
 
 
 def _context_ticks() -> dict[str, Any]:
-    ticks = [2**power for power in range(8, 21)]
+    ticks = [4**power for power in range(4, 11)]  # 256, 1K, ... 1M: each label costs time at every move
     names = [tokens_text(tick) for tick in ticks]
     margin = 0.02  # of a decade, so that the outer ticks are not cut
     return {
@@ -152,57 +161,44 @@ def _hover(curve: ContextCurve, low: float) -> Figure:
     }
 
 
-def _line_labels(shown: Split, curve: ContextCurve, behind: list[Split]) -> list[Figure]:
+def _line_labels(shown: Split, curve: ContextCurve, behind: list[Split]) -> list[Label]:
     """Named on the lines themselves: the clamps at their right end, the cap along its fall."""
     higher = all(shown.clamp >= split.clamp for split in behind) and bool(behind)
-    labels = [_at_right_end(f"mamba clamp {count(shown.clamp)}", shown.clamp, above=higher, color="@state")]
+    found = [_at_right_end(f"mamba clamp {count(shown.clamp)}", shown.clamp, above=higher, color="@state")]
     for split in behind:
         words = f"balanced split r = {ratio_text(split.ratio or 0)}: {count(split.runs)} run at this L"
-        labels.append(_at_right_end(words, split.clamp, above=not higher, color="@muted"))
+        found.append(_at_right_end(words, split.clamp, above=not higher, color="@muted"))
     index = int(np.searchsorted(curve.L, L_LOW * 2))  # one octave in, clear of the axis
     if curve.kv_cap[index] > 0:
-        labels.append(
-            text("KV cap", x=math.log10(curve.L[index]), y=math.log10(curve.kv_cap[index]), color="@kv")
-            | {"xanchor": "left", "yanchor": "bottom", "xshift": 8}
-        )
+        outside = all(shown.kv_tokens >= split.kv_tokens for split in behind)
+        side = "top right" if outside else "bottom left"
+        found.append(Label("  KV cap  ", int(curve.L[index]), int(curve.kv_cap[index]), side, "@kv"))
     if curve.admitted < curve.clamp:
-        labels.append(
-            text(
-                f"the engine admits {count(curve.admitted)}",
-                x=math.log10(L_LOW),
-                y=math.log10(curve.admitted),
-            )
-            | {"xanchor": "left", "yanchor": "top", "yshift": -6}
-        )
-    return labels
+        words = f"the engine admits {count(curve.admitted)}"
+        found.append(Label(words, L_LOW, curve.admitted, "bottom right"))
+    return found
 
 
-def _at_right_end(words: str, requests: int, *, above: bool, color: str) -> Figure:
-    return text(words, x=math.log10(L_HIGH), y=math.log10(requests), color=color) | {
-        "xanchor": "right",
-        "yanchor": "bottom" if above else "top",
-        "yshift": 3 if above else -3,
-    }
+def _at_right_end(words: str, requests: int, *, above: bool, color: str) -> Label:
+    return Label(
+        words, L_HIGH, requests * CLEAR if above else requests / CLEAR, "top left" if above else "bottom left", color
+    )
 
 
-def _region_labels(shown: Split, low: float) -> list[Figure]:
+def _region_labels(shown: Split, behind: list[Split], low: float) -> list[Label]:
     """Which pool idles on which side of the balance point, where there is room to say so."""
-    labels = []
+    found = []
     if shown.crossing > L_LOW * ROOM:
         middle = math.sqrt(L_LOW * shown.crossing) / 1.6
         height = math.sqrt(shown.clamp * shown.kv_tokens / middle) / 1.15
-        labels.append(
-            text("KV pool idles:<br>state binds", x=math.log10(middle), y=math.log10(height), color="@muted")
-            | {"name": "left"}
-        )
-    if shown.crossing * ROOM < L_HIGH:
-        middle = math.sqrt(L_HIGH * shown.crossing) * 1.6
-        height = math.sqrt(shown.clamp * max(shown.kv_tokens / middle, low)) * 1.1
-        labels.append(
-            text("state pool idles:<br>KV binds", x=math.log10(middle), y=math.log10(height), color="@muted")
-            | {"name": "right"}
-        )
-    return labels
+        found.append(Label("KV pool idles:<br>state binds", middle, height, "middle center", "@muted"))
+    middle = math.sqrt(L_HIGH * shown.crossing) * 1.6
+    cap = max(shown.kv_tokens / middle, low)
+    taken = any(split.clamp < shown.clamp for split in behind)  # the label of a lower line stands there
+    if shown.crossing * ROOM < L_HIGH and not taken:
+        height = math.sqrt(shown.clamp * cap) * 1.1
+        found.append(Label("state pool idles:<br>KV binds", middle, height, "middle center", "@muted"))
+    return found
 
 
 def _balance_label(shown: Split, low: float, high: float) -> Figure:
@@ -249,21 +245,12 @@ def _own_line(sizing: Sizing) -> Figure:
     }
 
 
-def _own_label(sizing: Sizing, shown: Split, low: float, high: float) -> Figure:
+def _own_label(sizing: Sizing, shown: Split, low: float, high: float) -> Label:
     """The user's L and what runs there, in the empty corner below the lines (above them at very long L)."""
-    L, short = sizing.scenario.L, sizing.scenario.L < L_HIGH / 12
+    L, short = sizing.scenario.L, sizing.scenario.L < L_HIGH / ROOM
     runs = f"<b>{count(shown.runs)} run</b>" if shown is sizing.now else "<b>refused as set</b>"
-    return text(
-        f"L = {count(L)}<br>{runs}",
-        x=math.log10(min(max(L, L_LOW), L_HIGH)),
-        y=math.log10(low if short else high),
-    ) | {
-        "xanchor": "left" if short else "right",
-        "yanchor": "bottom" if short else "top",
-        "xshift": 8 if short else -8,
-        "align": "left" if short else "right",
-        "bgcolor": "@paper",
-    }
+    words = f" L = {count(L)} <br> {runs} "
+    return Label(words, min(max(L, L_LOW), L_HIGH), low if short else high, "top right" if short else "bottom left")
 
 
 def _nothing() -> Figure:

@@ -2,13 +2,13 @@
 
 from typing import NamedTuple
 
-from sizing.figures.theme import Figure, axis, layout, text
+from sizing.figures.theme import Figure, axis, layout, source_axis, text
 from sizing.solve import Sizing
 from sizing.split import Split
 from sizing.units import GIB, gib, ratio_text
 
 HEIGHT = 420
-CHARACTERS = 72
+CHARACTERS = 88
 LABEL_SHARE = 0.18  # of the bar: the narrowest piece that holds its label
 
 
@@ -41,7 +41,7 @@ def memory_figure(sizing: Sizing) -> Figure:
     figure["margin"]["l"] = 118
     figure["barmode"] = "stack"
     figure["bargap"] = 0.5
-    figure["xaxis"] = axis("GiB per rank", range=[0, max(sizing.scenario.rest_gib, 0.001)])
+    figure["xaxis"] = source_axis("GiB per rank", range=[0, max(sizing.scenario.rest_gib, 0.001)])
     figure["yaxis"] = axis("", autorange="reversed", ticks="", gridcolor="@paper", type="category")
     figure["annotations"] += [label for row, split in enumerate(bars.values()) for label in _words(row, split)]
     data = [_piece(piece, bars, sizing.scenario.rest_gib) for piece in PIECES]

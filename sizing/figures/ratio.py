@@ -5,15 +5,17 @@ import math
 import numpy as np
 
 from sizing.curves import over_ratio, ratio_grid
-from sizing.figures.theme import Figure, axis, layout, line, points, text
+from sizing.figures.theme import SMALL, Figure, Label, axis, labels, layout, line, points, source_axis, text
 from sizing.scenario import DEFAULT_RATIO
 from sizing.solve import Sizing
 from sizing.split import Split
 from sizing.units import count, flag_ratio, number, ratio_text
 
 HEIGHT = 420
-CHARACTERS = 72  # of a line of inputs in half the main column at 1440 px
+CHARACTERS = 88  # of a line of inputs in half the main column at 1440 px
 REACH = 40  # the axis goes this many times below and above what is marked on it
+FEW = 40  # requests; below, whole requests show as steps and are drawn as such
+SIDE_HEIGHT = 0.84  # of the axis: where the two sides are named
 HEADROOM = 1.3  # of the peak; the two lines leave the figure above it
 
 
@@ -24,7 +26,9 @@ def ratio_figure(sizing: Sizing) -> Figure:
     low, high = min(marked.values()) / REACH, max(marked.values()) * REACH
     curve = over_ratio(sizing.scenario, ratio_grid(low, high, *marked.values(), *_plateau(sizing)))
     top = max(int(curve.runs.max()), 1) * HEADROOM
-    figure["xaxis"] = axis("r, --mamba-full-memory-ratio (above 1 is legal)", type="log", **_ratio_ticks(low, high))
+    figure["xaxis"] = source_axis(
+        "r, --mamba-full-memory-ratio (above 1 is legal)", type="log", **_ratio_ticks(low, high)
+    )
     figure["yaxis"] = axis("requests that run at once", range=[0, top], rangemode="tozero")
     figure["hovermode"] = "x"
     figure["shapes"] = _band(sizing)
@@ -44,12 +48,13 @@ def ratio_figure(sizing: Sizing) -> Figure:
             "<b>%{y:,} run</b><extra></extra>",
         },
     ]
-    figure["annotations"] += [*_side_labels(low, high), *_best_label(sizing, top)]
+    figure["annotations"] += _best_label(sizing, top)
     runs = {name: _runs_at(curve.ratio, curve.runs, ratio) for name, ratio in marked.items()}
     symbols = ["diamond" if name == "r*" else "circle" for name in marked]
     data.append(points(list(marked.values()), list(runs.values()), symbols))
-    for name, ratio in marked.items():
-        figure["annotations"].append(_mark_label(name, ratio, runs[name], right=ratio == max(marked.values())))
+    data.append(labels([*_side_labels(low, high, top), *_mark_labels(marked, runs)]))
+    if top < FEW:
+        data = [trace | {"line": trace["line"] | {"shape": "hv"}} if "line" in trace else trace for trace in data]
     return {"data": [_finite(trace) for trace in data], "layout": figure}
 
 
@@ -100,12 +105,23 @@ def _ratio_ticks(low: float, high: float) -> Figure:
     }
 
 
-def _side_labels(low: float, high: float) -> list[Figure]:
+def _side_labels(low: float, high: float, top: float) -> list[Label]:
     return [
-        text("state binds,<br>KV idles", x=0.02, y=0.84, xref="paper", yref="paper", color="@state", size=12)
-        | {"xanchor": "left", "align": "left"},
-        text("KV binds,<br>state idles", x=0.98, y=0.84, xref="paper", yref="paper", color="@kv", size=12)
-        | {"xanchor": "right", "align": "right"},
+        Label(" state binds,<br> KV idles", low, top * SIDE_HEIGHT, "middle right", "@state", SMALL),
+        Label("KV binds, <br>state idles ", high, top * SIDE_HEIGHT, "middle left", "@kv", SMALL),
+    ]
+
+
+def _mark_labels(marked: dict[str, float], runs: dict[str, int]) -> list[Label]:
+    """Beside each mark: the rightmost to its right, the others to their left, so that they do not meet."""
+    return [
+        Label(
+            f"   {name} {ratio_text(ratio)}: <b>{count(runs[name])}</b>   ",
+            ratio,
+            runs[name],
+            "middle right" if ratio == max(marked.values()) else "middle left",
+        )
+        for name, ratio in marked.items()
     ]
 
 
@@ -127,15 +143,6 @@ def _best_label(sizing: Sizing, top: float) -> list[Figure]:
 
 def _runs_at(ratios: "np.ndarray", runs: "np.ndarray", ratio: float) -> int:
     return int(runs[np.searchsorted(ratios, ratio)])
-
-
-def _mark_label(name: str, ratio: float, runs: int, *, right: bool) -> Figure:
-    return text(f"{name} {ratio_text(ratio)}: <b>{count(runs)}</b>", x=math.log10(ratio), y=runs) | {
-        "xanchor": "left" if right else "right",
-        "xshift": 12 if right else -12,
-        "yanchor": "middle",
-        "bgcolor": "@paper",
-    }
 
 
 def _finite(trace: Figure) -> Figure:

@@ -4,7 +4,7 @@ Figures carry colour names ("@state"); a palette turns them into colours, in Pyt
 browser for the page, so that one figure serves light and dark.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from sizing.solve import Sizing
 from sizing.units import count, ratio_text
@@ -88,7 +88,6 @@ def layout(sizing: Sizing, title: str, *, height: int, characters: int, bottom: 
     """What all figures share: title, inputs wrapped to `characters` a line, source line, fonts and margins [px]."""
     lines = _wrapped(inputs(sizing), characters)
     top = TITLE_HEIGHT + LINE_HEIGHT * len(lines) + 20
-    source = f"Solved as {ENGINE_RELEASE} does · {PRODUCT}"
     return {
         "height": height,
         "autosize": True,
@@ -114,19 +113,7 @@ def layout(sizing: Sizing, title: str, *, height: int, characters: int, bottom: 
             "yref": "container",
             "subtitle": {"text": "<br>".join(lines), "font": {"size": SMALL, "color": "@muted"}},
         },
-        "annotations": [
-            text(
-                source,
-                x=1,
-                y=0,
-                xref="paper",
-                yref="paper",
-                yshift=-bottom + 6,
-                color="@muted",
-                size=SMALL - 1,
-            )
-            | {"xanchor": "right", "yanchor": "bottom"}
-        ],
+        "annotations": [],
     }
 
 
@@ -141,9 +128,42 @@ def _wrapped(pieces: list[str], characters: int) -> list[str]:
     return lines
 
 
+class Label(NamedTuple):
+    """Words at a place in a figure's own units; `side` says where they stand from there, as Plotly names it."""
+
+    words: str
+    x: float
+    y: float
+    side: str
+    color: str = "@ink"
+    size: int = NORMAL
+
+
+def labels(found: list[Label]) -> Figure:
+    """All labels of a figure as one trace: an annotation each would cost as much time as the lines."""
+    return {
+        "type": "scatter",
+        "mode": "text",
+        "name": "labels",
+        "x": [label.x for label in found],
+        "y": [label.y for label in found],
+        "text": [label.words for label in found],
+        "textposition": [label.side for label in found],
+        "textfont": {"color": [label.color for label in found], "size": [label.size for label in found]},
+        "cliponaxis": False,
+        "hoverinfo": "skip",
+    }
+
+
 def text(words: str, *, x: float, y: float, color: str = "@ink", size: int = NORMAL, **more: Any) -> Figure:
-    """A label without an arrow."""
+    """A label without an arrow that may stand on a ground of its own."""
     return {"text": words, "x": x, "y": y, "showarrow": False, "font": {"color": color, "size": size}} | more
+
+
+def source_axis(title: str, **more: Any) -> Figure:
+    """A horizontal axis whose title carries the figure's source line below it; one text costs less than two."""
+    source = f"<span style='font-size:{SMALL - 1}px'>Solved as {ENGINE_RELEASE} does · {PRODUCT}</span>"
+    return axis(f"{title}<br>{source}", **more)
 
 
 def axis(title: str, **more: Any) -> Figure:
