@@ -12,6 +12,11 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
+def requests_text(requests: int) -> str:
+    """A count of requests with its noun: 1 request, 51 requests."""
+    return f"{count(requests)} {'request' if requests == 1 else 'requests'}"
+
+
 def gib(value_bytes: float, digits: int = 2) -> str:
     """Bytes [bytes] as text in GiB: 13.50 GiB."""
     return f"{value_bytes / GIB:.{digits}f} GiB"

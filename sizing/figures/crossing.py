@@ -10,11 +10,12 @@ from sizing.figures.theme import Figure, Label, axis, labels, layout, line, poin
 from sizing.problems import Refusal
 from sizing.solve import Sizing
 from sizing.split import Split
-from sizing.units import count, ratio_text, tokens_text
+from sizing.units import count, ratio_text, requests_text, tokens_text
 
 HEIGHT = 510
 CHARACTERS = 185  # of a line of inputs at the narrowest main column (1440 px with the sidebar open)
 ROOM = 12  # how many times longer than its start a region must reach in L to hold its label
+FEW = 5  # requests; a clamp below it leaves no room under the lines
 CLEAR = 1.1  # a label stands this factor off its line
 LOW_CLAMP = 0.38  # of the axis: below it the corner under the envelope is too small for a label
 
@@ -26,7 +27,7 @@ def crossing_figure(sizing: Sizing) -> Figure:
     figure = layout(sizing, "Requests that run, across context length", height=HEIGHT, characters=CHARACTERS)
     figure["xaxis"] = source_axis("L, context per request [tokens]", type="log", **_context_ticks())
     if shown is None:
-        figure["yaxis"] = axis("requests", type="log", range=[0, 2])
+        figure["yaxis"] = axis("requests that run at once", range=[0, 1], tickvals=[0])
         figure["annotations"].append(_nothing())
         return {"data": [], "layout": figure}
     behind = [balanced] if balanced and balanced.slots != shown.slots else []
@@ -41,7 +42,7 @@ def crossing_figure(sizing: Sizing) -> Figure:
         labels(
             [
                 *_line_labels(shown, curve, behind),
-                *_region_labels(shown, behind, low),
+                *_region_labels(shown, low),
                 _own_label(sizing, shown, low, high),
             ]
         )
@@ -70,9 +71,9 @@ def _context_ticks() -> dict[str, Any]:
 
 
 def _range(curve: ContextCurve, behind: list[Split]) -> tuple[float, float]:
-    """Lowest and highest request count on the axis; 0 cannot stand on a logarithmic one."""
+    """Lowest and highest place on the axis; below 1 is room for the label of the user's L."""
     top = max([int(curve.kv_cap.max()), curve.clamp, *(split.clamp for split in behind)])
-    return 0.7, top * 1.6
+    return (0.7 if curve.clamp >= FEW else 0.15), top * 1.6
 
 
 def _request_ticks(low: float, high: float) -> dict[str, Any]:
@@ -162,12 +163,18 @@ def _hover(curve: ContextCurve, low: float) -> Figure:
 
 
 def _line_labels(shown: Split, curve: ContextCurve, behind: list[Split]) -> list[Label]:
-    """Named on the lines themselves: the clamps at their right end, the cap along its fall."""
-    higher = all(shown.clamp >= split.clamp for split in behind) and bool(behind)
-    found = [_at_right_end(f"mamba clamp {count(shown.clamp)}", shown.clamp, above=higher, color="@state")]
+    """Named on the lines themselves: the clamp at its right end, the cap along its fall.
+
+    The balanced clamp is named above its line where it is the higher one, else at the left, where nothing else is.
+    """
+    higher = any(split.clamp >= shown.clamp for split in behind)
+    clamp = f"mamba clamp {count(shown.clamp)}"
+    side, y = ("bottom left", shown.clamp / CLEAR) if higher else ("top left", shown.clamp * CLEAR)
+    found = [Label(clamp, L_HIGH, y, side, "@state")]
     for split in behind:
         words = f"balanced split r = {ratio_text(split.ratio or 0)}: {count(split.runs)} run at this L"
-        found.append(_at_right_end(words, split.clamp, above=not higher, color="@muted"))
+        place = (L_HIGH, split.clamp * CLEAR, "top left") if higher else (L_LOW, split.clamp / CLEAR, "bottom right")
+        found.append(Label(words, *place, "@muted"))
     index = int(np.searchsorted(curve.L, L_LOW * 2))  # one octave in, clear of the axis
     if curve.kv_cap[index] > 0:
         outside = all(shown.kv_tokens >= split.kv_tokens for split in behind)
@@ -175,28 +182,20 @@ def _line_labels(shown: Split, curve: ContextCurve, behind: list[Split]) -> list
         found.append(Label("  KV cap  ", int(curve.L[index]), int(curve.kv_cap[index]), side, "@kv"))
     if curve.admitted < curve.clamp:
         words = f"the engine admits {count(curve.admitted)}"
-        found.append(Label(words, L_LOW, curve.admitted, "bottom right"))
+        found.append(Label(words, L_LOW, curve.admitted / CLEAR**2, "bottom right"))
     return found
 
 
-def _at_right_end(words: str, requests: int, *, above: bool, color: str) -> Label:
-    return Label(
-        words, L_HIGH, requests * CLEAR if above else requests / CLEAR, "top left" if above else "bottom left", color
-    )
-
-
-def _region_labels(shown: Split, behind: list[Split], low: float) -> list[Label]:
+def _region_labels(shown: Split, low: float) -> list[Label]:
     """Which pool idles on which side of the balance point, where there is room to say so."""
     found = []
     if shown.crossing > L_LOW * ROOM:
         middle = math.sqrt(L_LOW * shown.crossing) / 1.6
         height = math.sqrt(shown.clamp * shown.kv_tokens / middle) / 1.15
         found.append(Label("KV pool idles:<br>state binds", middle, height, "middle center", "@muted"))
-    middle = math.sqrt(L_HIGH * shown.crossing) * 1.6
-    cap = max(shown.kv_tokens / middle, low)
-    taken = any(split.clamp < shown.clamp for split in behind)  # the label of a lower line stands there
-    if shown.crossing * ROOM < L_HIGH and not taken:
-        height = math.sqrt(shown.clamp * cap) * 1.1
+    if shown.crossing * ROOM < L_HIGH and shown.clamp >= FEW:
+        middle = math.sqrt(L_HIGH * shown.crossing) * 1.6
+        height = math.sqrt(shown.clamp * max(shown.kv_tokens / middle, low)) * 1.1
         found.append(Label("state pool idles:<br>KV binds", middle, height, "middle center", "@muted"))
     return found
 
@@ -215,7 +214,7 @@ def _balance_label(shown: Split, low: float, high: float) -> Figure:
     under = math.log(shown.clamp / low) > LOW_CLAMP * math.log(high / low)
     left = shown.crossing > (L_LOW * 8 if under else L_HIGH / 6)
     return {
-        "text": f"<b>balance point</b><br>L = {count(shown.crossing)}, {count(shown.clamp)} requests",
+        "text": f"<b>balance point</b><br>L = {count(shown.crossing)}, {requests_text(shown.clamp)}",
         "x": math.log10(shown.crossing),
         "y": math.log10(shown.clamp),
         "ax": -34 if left else 34,

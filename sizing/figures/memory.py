@@ -3,6 +3,8 @@
 from typing import NamedTuple
 
 from sizing.figures.theme import Figure, axis, layout, source_axis, text
+from sizing.problems import Refusal
+from sizing.scenario import DEFAULT_RATIO
 from sizing.solve import Sizing
 from sizing.split import Split
 from sizing.units import GIB, gib, ratio_text
@@ -42,18 +44,23 @@ def memory_figure(sizing: Sizing) -> Figure:
     figure["barmode"] = "stack"
     figure["bargap"] = 0.5
     figure["xaxis"] = source_axis("GiB per rank", range=[0, max(sizing.scenario.rest_gib, 0.001)])
-    figure["yaxis"] = axis("", autorange="reversed", ticks="", gridcolor="@paper", type="category")
+    figure["yaxis"] = axis("", range=[1.5, -0.5], ticks="", gridcolor="@paper", type="category")
     figure["annotations"] += [label for row, split in enumerate(bars.values()) for label in _words(row, split)]
+    if not bars:
+        figure["annotations"].append(
+            text("No split shown: SGLang would refuse to start.", x=0.5, y=0.5, xref="paper", yref="paper")
+        )
     data = [_piece(piece, bars, sizing.scenario.rest_gib) for piece in PIECES]
     return {"data": [trace for trace in data if any(trace["x"])], "layout": figure}
 
 
-def _bars(sizing: Sizing) -> dict[str, object]:
-    ratio = flag if (flag := getattr(sizing.now, "ratio", None)) else None
-    now = f"now<br>r = {ratio_text(ratio)}" if ratio else "now<br>pinned"
+def _bars(sizing: Sizing) -> dict[str, Split | Refusal]:
+    """The split that is set and the balanced one; where these are the same, the engine's default beside it."""
+    balanced = f"balanced<br>r* = {ratio_text(sizing.r_star)}"
     if sizing.scenario.split == "balanced":
-        return {f"balanced<br>r* = {ratio_text(sizing.r_star)}": sizing.now}
-    return {now: sizing.now, f"balanced<br>r* = {ratio_text(sizing.r_star)}": sizing.balanced}
+        return {f"default<br>r = {ratio_text(DEFAULT_RATIO)}": sizing.default, balanced: sizing.now}
+    by = "pinned" if sizing.scenario.split == "pin" else f"r = {ratio_text(sizing.ratio_now)}"
+    return {f"now<br>{by}": sizing.now, balanced: sizing.balanced}
 
 
 def _piece(piece: Piece, bars: dict[str, Split], rest_gib: float) -> Figure:

@@ -9,13 +9,13 @@ from sizing.figures.theme import SMALL, Figure, Label, axis, labels, layout, lin
 from sizing.scenario import DEFAULT_RATIO
 from sizing.solve import Sizing
 from sizing.split import Split
-from sizing.units import count, flag_ratio, number, ratio_text
+from sizing.units import count, flag_ratio, number, ratio_text, requests_text
 
 HEIGHT = 420
 CHARACTERS = 88  # of a line of inputs in half the main column at 1440 px
 REACH = 40  # the axis goes this many times below and above what is marked on it
 FEW = 40  # requests; below, whole requests show as steps and are drawn as such
-SIDE_HEIGHT = 0.84  # of the axis: where the two sides are named
+SIDE_HEIGHT = 0.62  # of the axis: where the two sides are named
 HEADROOM = 1.3  # of the peak; the two lines leave the figure above it
 
 
@@ -29,7 +29,7 @@ def ratio_figure(sizing: Sizing) -> Figure:
     figure["xaxis"] = source_axis(
         "r, --mamba-full-memory-ratio (above 1 is legal)", type="log", **_ratio_ticks(low, high)
     )
-    figure["yaxis"] = axis("requests that run at once", range=[0, top], rangemode="tozero")
+    figure["yaxis"] = axis("requests that run at once", range=[0, top], **({"dtick": 1} if top < FEW / 4 else {}))
     figure["hovermode"] = "x"
     figure["shapes"] = _band(sizing)
     x = curve.ratio.tolist()
@@ -119,7 +119,7 @@ def _mark_labels(marked: dict[str, float], runs: dict[str, int]) -> list[Label]:
             f"   {name} {ratio_text(ratio)}: <b>{count(runs[name])}</b>   ",
             ratio,
             runs[name],
-            "middle right" if ratio == max(marked.values()) else "middle left",
+            "top right" if ratio == max(marked.values()) else "top left",
         )
         for name, ratio in marked.items()
     ]
@@ -130,10 +130,9 @@ def _best_label(sizing: Sizing, top: float) -> list[Figure]:
     if best is None or best.ratio_low is None or best.ratio_high is None:
         return []
     low, high = number(best.ratio_low, 3), number(best.ratio_high, 3)
-    requests = "request" if best.runs == 1 else "requests"
     return [
         text(
-            f"best: {count(best.runs)} {requests}, r {low} to {high}",
+            f"best: {requests_text(best.runs)}, r {low} to {high}",
             x=math.log10(best.ratio_low * best.ratio_high) / 2,
             y=top,
         )
