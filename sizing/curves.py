@@ -41,16 +41,16 @@ class RatioCurve(BaseModel):
     runs: Any
 
 
-def context_grid(L: int, *splits: Split, points: int = 121) -> Integers:
+def context_grid(split: Split, points: int = 121) -> Integers:
     """Context lengths [tokens] from 256 to 1M, evenly spaced on a logarithmic axis, and every L that matters.
 
-    Those are the user's L, each balance point and, where a cap is small enough for its steps to show, both
-    sides of each step: a line through these points is the cap itself, not a smoothed one.
+    Those are the balance point and, where the cap is small enough for its steps to show, both sides of each step:
+    a line through these points is the cap itself, not a smoothed one.
     """
     even = np.rint(np.geomspace(L_LOW, L_HIGH, points))
-    steps = [split.kv_tokens // requests for split in splits for requests in range(1, VISIBLE_STEPS + 1)]
-    edges = np.array([*steps, *(split.crossing for split in splits)], dtype=np.int64)
-    grid = np.concatenate([even.astype(np.int64), edges, edges + 1, [L]])
+    steps = [split.kv_tokens // requests for requests in range(1, VISIBLE_STEPS + 1)]
+    edges = np.array([*steps, split.crossing], dtype=np.int64)
+    grid = np.concatenate([even.astype(np.int64), edges, edges + 1])
     return np.unique(grid[(grid >= L_LOW) & (grid <= L_HIGH)])
 
 

@@ -12,12 +12,15 @@ from sizing.pools import (
     ESTIMATE_FACTOR,
     ESTIMATE_HIGH,
     ESTIMATE_LOW,
+    SPECULATION_REQUESTS,
     TOKENS_PER_REQUEST,
     Pools,
     Rank,
     kv_cap,
+    ratio_is_ignored,
     requests_wanted,
 )
+from sizing.scenario import Scenario
 from sizing.units import count
 
 LimitName = Literal["state pool", "KV pool", "requests asked", "estimate", "tokens // 2"]
@@ -34,23 +37,24 @@ class Limit(BaseModel):
     lifted_by: str
 
 
-def limits(rank: Rank, pools: Pools, L: int) -> tuple[Limit, ...]:
-    """Every limit of one solved split at L [tokens], the binding one first; a tie goes to the harder limit."""
+def limits(scenario: Scenario, rank: Rank, pools: Pools) -> tuple[Limit, ...]:
+    """Every limit of a solved split at the scenario's L, the binding one first; a tie goes to the harder limit."""
     rows = [
-        _state_limit(rank, pools),
-        _kv_limit(rank, pools, L),
-        _wanted_limit(rank, pools),
+        _state_limit(scenario, rank, pools),
+        _kv_limit(rank, pools, scenario.L),
+        _wanted_limit(scenario, rank, pools),
         _token_limit(pools),
     ]
     return tuple(sorted(rows, key=lambda limit: limit.requests))  # sorted() keeps the order of ties
 
 
-def _state_limit(rank: Rank, pools: Pools) -> Limit:
+def _state_limit(scenario: Scenario, rank: Rank, pools: Pools) -> Limit:
+    by_ratio = "a larger --mamba-full-memory-ratio or --max-mamba-cache-size"
     return Limit(
         name="state pool",
         requests=int(pools.clamp),
         why=f"{count(int(pools.slots))} slots // {rank.S} slots per request",
-        lifted_by="a larger --mamba-full-memory-ratio or --max-mamba-cache-size",
+        lifted_by="a larger --max-running-requests" if ratio_is_ignored(scenario) else by_ratio,
     )
 
 
@@ -64,13 +68,16 @@ def _kv_limit(rank: Rank, pools: Pools, L: int) -> Limit:
     )
 
 
-def _wanted_limit(rank: Rank, pools: Pools) -> Limit:
+def _wanted_limit(scenario: Scenario, rank: Rank, pools: Pools) -> Limit:
     wanted = int(requests_wanted(rank, pools.kv_rows))
     if rank.requests_wanted is None:
         share = f"{count(int(pools.kv_rows))} tokens / {count(rank.context_length)} context x {ESTIMATE_FACTOR}"
         why = f"{share}, at least {count(ESTIMATE_LOW)} and at most {count(ESTIMATE_HIGH)}"
         return Limit(name="estimate", requests=wanted, why=why, lifted_by="--max-running-requests")
-    why = "as asked, or the 48 that the engine assumes under speculation"
+    if scenario.max_running_requests is None:
+        why = f"unset, the engine assumes {SPECULATION_REQUESTS} under speculation"
+    else:
+        why = "as asked"
     return Limit(name="requests asked", requests=wanted, why=why, lifted_by="a larger --max-running-requests")
 
 

@@ -86,7 +86,7 @@ def solve_split(scenario: Scenario, rank: Rank, ratio: float, pin: int | None = 
     refusal = _refusal(rank, pools, ratio, _lever(scenario, pin))
     if refusal:
         return refusal
-    found = limits(rank, pools, scenario.L)
+    found = limits(scenario, rank, pools)
     return Split(
         ratio=None if pin is not None or ratio_is_ignored(scenario) else ratio,
         slots=int(pools.slots),

@@ -66,16 +66,14 @@ def verdict(sizing: Sizing) -> Verdict:
 
 
 def _why(now: Split) -> tuple[str, ...]:
-    others = {limit.name: limit.requests for limit in now.limits}
+    others = {limit.name: count(limit.requests) for limit in now.limits}
     first = f"{_capital(now.binding.why)} = {count(now.binding.requests)}."
     if now.binding.name == "state pool":
-        return first, f"The KV pool would hold {count(others['KV pool'])}."
+        return first, f"The KV pool would hold {others['KV pool']}."
     if now.binding.name == "KV pool":
-        return first, f"The state pool would admit {count(others['state pool'])}."
-    return (
-        first,
-        f"The state pool would admit {count(others['state pool'])}, the KV pool hold {count(others['KV pool'])}.",
-    )
+        return first, f"The state pool would admit {others['state pool']}."
+    both = f"The state pool would admit {others['state pool']}, the KV pool hold {others['KV pool']}."
+    return f"{_capital(now.binding.why)}: {count(now.binding.requests)}.", both
 
 
 def _balanced(sizing: Sizing) -> tuple[str, ...]:

@@ -29,6 +29,18 @@ function isDark(element) {
   return 0.299 * red + 0.587 * green + 0.114 * blue > 128; // light text stands on a dark page
 }
 
+// What is equal to the figure before is the very same object again: Plotly redraws only what is a new one.
+function kept(before, next) {
+  if (before === next || !before || !next || typeof before !== "object" || typeof next !== "object") return next;
+  if (Array.isArray(before) !== Array.isArray(next)) return next;
+  let same = Object.keys(before).length === Object.keys(next).length;
+  for (const key of Object.keys(next)) {
+    next[key] = kept(before[key], next[key]);
+    same &&= before[key] === next[key];
+  }
+  return same ? before : next;
+}
+
 function draw(Plotly, root, data) {
   const dark = isDark(root);
   const palette = data.palettes[dark ? "dark" : "light"];
@@ -41,9 +53,9 @@ function draw(Plotly, root, data) {
       element.setAttribute("role", "figure");
     }
     element.setAttribute("aria-label", figure.alt);
-    const layout = painted(figure.layout, palette);
-    layout.uirevision = "keep"; // what the reader zoomed stays zoomed
-    Plotly.react(element, painted(figure.data, palette), layout, figure.config);
+    const drawn = kept(element.drawn, painted({ data: figure.data, layout: figure.layout }, palette));
+    element.drawn = drawn;
+    Plotly.react(element, drawn.data, { ...drawn.layout, uirevision: "keep" }, figure.config); // zoom stays
   }
 }
 

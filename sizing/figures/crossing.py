@@ -16,6 +16,7 @@ HEIGHT = 510
 CHARACTERS = 185  # of a line of inputs at the narrowest main column (1440 px with the sidebar open)
 ROOM = 12  # how many times longer than its start a region must reach in L to hold its label
 FEW = 5  # requests; a clamp below it leaves no room under the lines
+DOT = 22  # [px] size of the user's dot, which is a letter
 CLEAR = 1.1  # a label stands this factor off its line
 LOW_CLAMP = 0.38  # of the axis: below it the corner under the envelope is too small for a label
 
@@ -31,24 +32,17 @@ def crossing_figure(sizing: Sizing) -> Figure:
         figure["annotations"].append(_nothing())
         return {"data": [], "layout": figure}
     behind = [balanced] if balanced and balanced.slots != shown.slots else []
-    L = sizing.scenario.L
-    curve = over_context(shown, context_grid(L, shown))
+    curve = over_context(shown, context_grid(shown))
     low, high = _range(curve, behind)
     figure["yaxis"] = axis("requests that run at once", type="log", **_request_ticks(low, high))
     figure["hovermode"] = "x"
-    data = [trace for split in behind for trace in _pair_behind(over_context(split, context_grid(L, split)))]
-    data += [*_idle(curve), *_pair(curve), *_envelope(curve), _marks(sizing, shown, low), _hover(curve, low)]
-    data.append(
-        labels(
-            [
-                *_line_labels(shown, curve, behind),
-                *_region_labels(shown, low),
-                _own_label(sizing, shown, low, high),
-            ]
-        )
-    )
-    figure["annotations"].append(_balance_label(shown, low, high))
-    figure["shapes"] = [_own_line(sizing)]
+    # What follows from the split alone is drawn as traces. What moves with L is drawn as shapes and annotations,
+    # which Plotly updates without drawing the traces again.
+    data = [*_idle(curve), *_pair(curve), *_envelope(curve), *_balance_mark(shown), _hover(curve, low)]
+    data.append(labels([*_line_labels(shown, curve, behind), *_region_labels(shown, low)]))
+    figure["shapes"] = [*_pairs_behind(behind), _own_line(sizing)]
+    figure["annotations"] += [*_labels_behind(shown, behind), _balance_label(shown, low, high)]
+    figure["annotations"] += [_own_dot(sizing, shown, low), _own_label(sizing, shown, low, high)]
     if isinstance(sizing.now, Refusal):
         figure["annotations"].append(_refused_label())
     return {"data": data, "layout": figure}
@@ -92,13 +86,29 @@ def _visible(values: Any) -> list[float | None]:
     return [float(value) if value > 0 else None for value in values]
 
 
-def _pair_behind(curve: ContextCurve) -> list[Figure]:
-    x = curve.L.tolist()
-    flat = [curve.clamp] * len(x)
+def _pairs_behind(behind: list[Split]) -> list[Figure]:
+    """The balanced split's clamp and cap, lightly; on two logarithmic axes tokens / L is a straight line."""
     return [
-        line(x, flat, "@state", width=1.5, dash="dot", opacity=0.55),
-        line(x, _visible(curve.kv_cap), "@kv", width=1.5, dash="dot", opacity=0.55),
+        _dotted(L_LOW, first, L_HIGH, last, color)
+        for split in behind
+        for first, last, color in (
+            (split.clamp, split.clamp, "@state"),
+            (split.kv_tokens / L_LOW, split.kv_tokens / L_HIGH, "@kv"),
+        )
     ]
+
+
+def _dotted(x0: float, y0: float, x1: float, y1: float, color: str) -> Figure:
+    return {
+        "type": "line",
+        "x0": x0,
+        "y0": y0,
+        "x1": x1,
+        "y1": y1,
+        "line": {"color": color, "width": 1.5, "dash": "dot"},
+        "opacity": 0.6,
+        "layer": "below",
+    }
 
 
 def _idle(curve: ContextCurve) -> list[Figure]:
@@ -137,12 +147,20 @@ def _envelope(curve: ContextCurve) -> list[Figure]:
     return [side for side in sides if side["x"]]
 
 
-def _marks(sizing: Sizing, shown: Split, low: float) -> Figure:
-    """The user's L (a dot) and the balance point (a diamond), where it lies within the axis."""
-    x, y, symbols = [float(sizing.scenario.L)], [max(shown.runs, low)], ["circle"]
-    if L_LOW <= shown.crossing <= L_HIGH:
-        x, y, symbols = [shown.crossing, *x], [shown.clamp, *y], ["diamond", *symbols]
-    return points(x, y, symbols)
+def _balance_mark(shown: Split) -> list[Figure]:
+    return [points([shown.crossing], [shown.clamp], ["diamond"])] if L_LOW <= shown.crossing <= L_HIGH else []
+
+
+def _own_line(sizing: Sizing) -> Figure:
+    """The user's L, over the whole height."""
+    L = sizing.scenario.L
+    return _dotted(L, 0, L, 1, "@ink") | {"yref": "paper", "opacity": 1}
+
+
+def _own_dot(sizing: Sizing, shown: Split, low: float) -> Figure:
+    """What runs at the user's L."""
+    x, y = math.log10(sizing.scenario.L), math.log10(max(shown.runs, low))
+    return text("●", x=x, y=y, size=DOT) | {"yanchor": "middle"}
 
 
 def _hover(curve: ContextCurve, low: float) -> Figure:
@@ -163,18 +181,10 @@ def _hover(curve: ContextCurve, low: float) -> Figure:
 
 
 def _line_labels(shown: Split, curve: ContextCurve, behind: list[Split]) -> list[Label]:
-    """Named on the lines themselves: the clamp at its right end, the cap along its fall.
-
-    The balanced clamp is named above its line where it is the higher one, else at the left, where nothing else is.
-    """
-    higher = any(split.clamp >= shown.clamp for split in behind)
+    """Named on the lines themselves: the clamp at its right end, the cap along its fall."""
     clamp = f"mamba clamp {count(shown.clamp)}"
-    side, y = ("bottom left", shown.clamp / CLEAR) if higher else ("top left", shown.clamp * CLEAR)
+    side, y = ("bottom left", shown.clamp / CLEAR) if _higher(shown, behind) else ("top left", shown.clamp * CLEAR)
     found = [Label(clamp, L_HIGH, y, side, "@state")]
-    for split in behind:
-        words = f"balanced split r = {ratio_text(split.ratio or 0)}: {count(split.runs)} run at this L"
-        place = (L_HIGH, split.clamp * CLEAR, "top left") if higher else (L_LOW, split.clamp / CLEAR, "bottom right")
-        found.append(Label(words, *place, "@muted"))
     index = int(np.searchsorted(curve.L, L_LOW * 2))  # one octave in, clear of the axis
     if curve.kv_cap[index] > 0:
         outside = all(shown.kv_tokens >= split.kv_tokens for split in behind)
@@ -184,6 +194,29 @@ def _line_labels(shown: Split, curve: ContextCurve, behind: list[Split]) -> list
         words = f"the engine admits {count(curve.admitted)}"
         found.append(Label(words, L_LOW, curve.admitted / CLEAR**2, "bottom right"))
     return found
+
+
+def _higher(shown: Split, behind: list[Split]) -> bool:
+    """Whether the balanced clamp is drawn above the one that is set."""
+    return any(split.clamp >= shown.clamp for split in behind)
+
+
+def _labels_behind(shown: Split, behind: list[Split]) -> list[Figure]:
+    """Above the balanced clamp at its right end; where it is the lower one, at the left, where nothing else is."""
+    place: Figure = (
+        {"x": math.log10(L_HIGH), "xanchor": "right", "yanchor": "bottom"}
+        if _higher(shown, behind)
+        else {"x": math.log10(L_LOW), "xanchor": "left", "yanchor": "top"}
+    )
+    return [
+        text(
+            f"balanced split r = {ratio_text(split.ratio or 0)}: {count(split.runs)} run at this L",
+            y=math.log10(split.clamp),
+            color="@muted",
+            **place,
+        )
+        for split in behind
+    ]
 
 
 def _region_labels(shown: Split, low: float) -> list[Label]:
@@ -230,26 +263,15 @@ def _balance_label(shown: Split, low: float, high: float) -> Figure:
     }
 
 
-def _own_line(sizing: Sizing) -> Figure:
-    L = sizing.scenario.L
-    return {
-        "type": "line",
-        "x0": L,
-        "x1": L,
-        "y0": 0,
-        "y1": 1,
-        "yref": "paper",
-        "line": {"color": "@ink", "width": 1, "dash": "dot"},
-        "layer": "below",
-    }
-
-
-def _own_label(sizing: Sizing, shown: Split, low: float, high: float) -> Label:
+def _own_label(sizing: Sizing, shown: Split, low: float, high: float) -> Figure:
     """The user's L and what runs there, in the empty corner below the lines (above them at very long L)."""
     L, short = sizing.scenario.L, sizing.scenario.L < L_HIGH / ROOM
     runs = f"<b>{count(shown.runs)} run</b>" if shown is sizing.now else "<b>refused as set</b>"
-    words = f" L = {count(L)} <br> {runs} "
-    return Label(words, min(max(L, L_LOW), L_HIGH), low if short else high, "top right" if short else "bottom left")
+    side: Figure = {"xanchor": "left", "yanchor": "bottom", "xshift": 6, "align": "left"}
+    if not short:
+        side = {"xanchor": "right", "yanchor": "top", "xshift": -6, "align": "right"}
+    x, y = math.log10(min(max(L, L_LOW), L_HIGH)), math.log10(low if short else high)
+    return text(f"L = {count(L)}<br>{runs}", x=x, y=y, bgcolor="@paper", **side)
 
 
 def _nothing() -> Figure:
