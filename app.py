@@ -7,10 +7,15 @@ from pages.parts.frame import show_page
 from pages.parts.plot import show_figures
 from sizing import RefusedError, Scenario, Sizing, solve
 from sizing.figures import crossing_figure, memory_figure, ratio_figure
-from sizing.flags import Flags, flags, launch_flags
+from sizing.flags import Flags, environment, flags, launch_flags
 from sizing.verdict import advice, idle_words, verdict
 from sizing.working import comparisons, working
 
+BYTES_AND_REST = {"rest_gib", "state_bytes_per_slot", "kv_bytes_per_token"}
+ORIGIN = (
+    "This is the specification's worked example: Kimi-K3 at TP8 with fp8 KV. Its bytes follow from the model's "
+    "geometry, its rest from the boot log that is printed there. Put your own numbers in the sidebar."
+)
 SCOPE = (
     "Requests are those of the whole deployment; slots, tokens and GiB those of one rank. Not modelled here: "
     "ReplaySSM, attention DP, prefill and decode roles, releases other than 0.5.23, and what the engine allocates "
@@ -25,8 +30,9 @@ def balance(scenario: Scenario) -> None:
     except RefusedError as refused:
         st.error(plain(str(refused)))
         return
-    words, idle = verdict(sizing), idle_words(sizing)
+    words, idle, found = verdict(sizing), idle_words(sizing), flags(sizing)
     st.markdown(f"### {plain(words.headline)}\n\n{plain(' '.join((*words.sentences, idle)))}")
+    show_flags(found)
     show_figures(
         {
             "crossing": (crossing_figure(sizing), words.text),
@@ -35,23 +41,22 @@ def balance(scenario: Scenario) -> None:
         },
         key="figures",
     )
-    show_flags(flags(sizing), scenario)
+    if found is not None:
+        st.markdown(f"#### Why this flag, and what this page assumes of the launch command\n\n{plain(found.why)}")
+        for line in filter(None, (environment(scenario), launch_flags(scenario, found))):
+            st.code(line, language=None)
     st.markdown(below(sizing))
+    st.page_link("pages/reference.py", label="What the words mean, and the measurements behind the rules")
 
 
-def show_flags(found: Flags | None, scenario: Scenario) -> None:
-    """Both ways to set the best split, ready to copy, and the command line they belong to."""
-    st.markdown("#### The flags to set")
+def show_flags(found: Flags | None) -> None:
+    """Both ways to set the best split, ready to copy."""
     if found is None:
-        st.markdown("No split of this rest runs a request at this L.")
+        st.markdown("No flag to set: no split of this rest runs a request at this L.")
         return
     ratio, pin = st.columns(2)
-    ratio.caption(f"Ratio: {found.ratio_runs} run" if found.ratio else "Ratio: the engine ignores it here")
-    ratio.code(found.ratio or "-", language=None)
-    pin.caption(f"Safe pin, per rank: {found.pin_runs} run")
+    ratio.code(found.ratio or "(the engine ignores the ratio here)", language=None)
     pin.code(found.pin, language=None)
-    st.markdown(f"{plain(found.why)} The rest of the launch command, as this page assumes it:")
-    st.code(launch_flags(scenario), language=None)
 
 
 def below(sizing: Sizing) -> str:
@@ -70,7 +75,7 @@ def below(sizing: Sizing) -> str:
                 ("quantity", "specification", "engine (SGLang 0.5.23)", "why they differ"),
                 ((row.quantity, row.specification, row.engine, row.why) for row in comparisons(sizing)),
             ),
-            plain(SCOPE),
+            plain(SCOPE if sizing.scenario.differences().keys() & BYTES_AND_REST else f"{ORIGIN} {SCOPE}"),
         )
     )
 

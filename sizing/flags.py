@@ -1,12 +1,12 @@
 """The flags to set, as text that can be pasted behind a launch command."""
 
-import textwrap
-
 from pydantic import BaseModel, ConfigDict
 
+from sizing.optimum import Optimum
 from sizing.scenario import Scenario
 from sizing.solve import Sizing
-from sizing.units import count, flag_ratio, ratio_text
+from sizing.split import Split
+from sizing.units import count, ratio_text, requests_text
 
 WIDTH = 92  # characters of a line that a slide still shows
 
@@ -31,38 +31,43 @@ def flags(sizing: Sizing) -> Flags | None:
     best = sizing.optimum
     if best is None:
         return None
-    ratio = flag_ratio(sizing.r_star)
-    balanced = sizing.balanced
-    usable = getattr(balanced, "ratio", None) is not None
-    pin_why = (
-        f"{count(best.pin_runs)} requests x S {sizing.S} + 1 = {count(best.pin)} slots; the spare slot is for the "
-        "chunk boundary, where a pin of exactly requests x S can fail."
-    )
-    if not usable:
-        take, why = "pin", f"The ratio is not usable here. {pin_why}"
-    elif sizing.reasons_to_pin:
-        take, why = "pin", f"Pin, because {' and '.join(sizing.reasons_to_pin)}. {pin_why}"
-    else:
-        take, why = (
-            "ratio",
-            (
-                "The ratio: it keeps its meaning when rest changes with --mem-fraction-static or the next release. "
-                f"Pin instead when you want this many slots whatever the memory: {pin_why}"
-            ),
-        )
+    balanced = sizing.balanced if isinstance(sizing.balanced, Split) and sizing.balanced.ratio is not None else None
+    pin_runs = sizing.pinned.runs if isinstance(sizing.pinned, Split) else best.pin_requests
+    take, why = _choice(sizing, best, balanced, pin_runs)
     return Flags(
-        ratio=f"--mamba-full-memory-ratio {ratio_text(ratio)}" if usable else None,
-        ratio_runs=getattr(balanced, "runs", None),
+        ratio=f"--mamba-full-memory-ratio {ratio_text(balanced.ratio)}" if balanced and balanced.ratio else None,
+        ratio_runs=balanced.runs if balanced else None,
         pin=f"--max-mamba-cache-size {best.pin}",
-        pin_runs=best.pin_runs,
+        pin_runs=pin_runs,
         take=take,
         why=why,
     )
 
 
-def launch_flags(scenario: Scenario) -> str:
-    """Everything that this scenario assumes of the launch command, the split apart, ready for a shell."""
-    words = ["SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK=1"] if scenario.skip_decode_lock else []
+def _choice(sizing: Sizing, best: Optimum, balanced: Split | None, pin_runs: int) -> tuple[str, str]:
+    """Which of the two to take, and why."""
+    spare = " + 1; the spare slot is for the chunk boundary, where a pin of exactly requests x S can fail"
+    pin_why = f"{requests_text(best.pin_requests)} x S {sizing.S}{spare if best.spare else ''}."
+    if balanced is None:
+        return "pin", f"The pin: the ratio cannot be used here. {pin_why}"
+    if sizing.reasons_to_pin:
+        return "pin", f"The pin: {' and '.join(sizing.reasons_to_pin)}. {pin_why}"
+    if pin_runs > balanced.runs:
+        return "pin", f"The pin: it runs {count(pin_runs)}, the balance ratio {count(balanced.runs)}. {pin_why}"
+    return "ratio", (
+        "The ratio: it keeps its meaning when rest changes with --mem-fraction-static or the next release. "
+        f"The pin holds {count(best.pin)} slots whatever the memory: {pin_why}"
+    )
+
+
+def environment(scenario: Scenario) -> str | None:
+    """The environment variable that the scenario needs, as a line for a shell; None where it needs none."""
+    return "export SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK=1" if scenario.skip_decode_lock else None
+
+
+def launch_flags(scenario: Scenario, found: Flags) -> str:
+    """The split to set and everything that this scenario assumes, to put behind a launch command."""
+    words = [found.pin if found.take == "pin" or found.ratio is None else found.ratio]
     words += [f"--kv-cache-dtype {scenario.kv_cache_dtype}", f"--mamba-ssm-dtype {scenario.mamba_ssm_dtype}"]
     words += [f"--page-size {scenario.page_size}"]
     if scenario.disable_radix_cache:
@@ -72,7 +77,18 @@ def launch_flags(scenario: Scenario) -> str:
     if scenario.disable_overlap_schedule:
         words.append("--disable-overlap-schedule")
     words += [f"{flag} {value}" for flag, value in _sizes(scenario) if value]
-    return " \\\n  ".join(textwrap.wrap(" ".join(words), WIDTH, break_on_hyphens=False, break_long_words=False))
+    return _lines(words)
+
+
+def _lines(words: list[str]) -> str:
+    """Flags with their values over lines that a shell joins again."""
+    lines = words[:1]
+    for word in words[1:]:
+        if len(lines[-1]) + len(word) < WIDTH:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return " \\\n  ".join(lines)
 
 
 def _sizes(scenario: Scenario) -> list[tuple[str, int | None]]:

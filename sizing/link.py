@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from sizing.problems import Problem, from_validation
 from sizing.scenario import DEFAULTS, FIELDS, LABELS, Scenario
 
-MAX_PARAMETERS = 100
 MAX_VALUE_LENGTH = 200
 EMPTY = ""  # how a link writes an input that is deliberately empty
 
@@ -34,13 +33,15 @@ def from_query(query: Mapping[str, str]) -> tuple[Scenario, list[Problem]]:
     """The scenario a link asks for, and a sentence for each parameter that could not be taken."""
     problems: list[Problem] = []
     values: dict[str, Any] = {}
-    for name, text in list(query.items())[:MAX_PARAMETERS]:
+    unknown = [name for name in query if name not in FIELDS]
+    for name, text in query.items():
         if name not in FIELDS:
-            problems.append(_ignored(name))
-        elif found := _fault(name, text):
+            continue
+        if found := _fault(name, text):
             problems.append(found)
         else:
             values[name] = _parsed(name, text)
+    problems += [_ignored(unknown)] if unknown else []
     scenario, clashes = _fitted(values)
     return scenario, problems + clashes
 
@@ -83,6 +84,10 @@ def _fault(name: str, text: str) -> Problem | None:
     return None
 
 
-def _ignored(name: str) -> Problem:
-    safe = "".join(char for char in name[:40] if char.isalnum() or char in "_-")
-    return Problem(where="", sentence=f"In the link: “{safe}” is not an input of this tool and was ignored.")
+def _ignored(names: list[str]) -> Problem:
+    """One sentence for all names that are no inputs, however many a link holds."""
+    safe = ["".join(char for char in name[:40] if char.isalnum() or char in "_-") for name in names[:3]]
+    shown = ", ".join(f"“{name}”" for name in safe)
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    verb = "is not an input of this tool and was" if len(names) == 1 else "are not inputs of this tool and were"
+    return Problem(where="", sentence=f"In the link: {shown}{more} {verb} ignored.")

@@ -24,7 +24,7 @@ from sizing.pools import (
 from sizing.scenario import Scenario
 from sizing.units import GIB
 
-SEARCHED_RATIOS = (1e-9, 1e9)  # [-] wider than any ratio that leaves both pools one page
+SEARCHED_RATIOS = (1e-12, 1e12)  # [-] wider than any ratio that leaves both pools one page
 
 
 class Optimum(BaseModel):
@@ -38,39 +38,48 @@ class Optimum(BaseModel):
     """Every K [slots per rank] from low to high runs this many."""
     ratio_low: float | None
     ratio_high: float | None
-    """Every ratio [-] in between gives such a K; None where the engine ignores the ratio."""
+    """Every ratio [-] in between gives such a K; both None where the engine ignores the ratio, the high one None
+    where no ratio is too large."""
+    spare: int
+    """Slots of the pin beyond requests x S: 1 for the chunk boundary, 0 where none fits or nothing is tracked."""
+    pin_requests: int
     pin: int
-    """The safe pin [slots per rank]: requests x S + 1, one slot to spare at a chunk boundary."""
-    pin_runs: int
-    """What the safe pin runs; below `runs` only where the spare slot costs a request."""
+    """The safe pin [slots per rank]: pin_requests x S + spare. It runs exactly pin_requests."""
 
 
 def best_split(scenario: Scenario, rank: Rank) -> Optimum | None:
     """The optimum for one rank at L; None when no split runs even one request.
 
     The spare slot of the safe pin: sgl-project/sglang#37066 and #37074, a pin of exactly C x S can fail an
-    assertion at a chunk boundary.
+    assertion at a chunk boundary. With the radix cache off (S = 1) nothing is tracked and no slot is spared.
     """
     runs = _most_requests(scenario, rank, spare=0)
     if runs == 0:
         return None
-    low = runs * int(rank.S)
-    high = _last(
-        low,
-        int(rank.rest_gib * GIB / rank.slot_bytes) + 1,
-        lambda slots: _runs(scenario, rank, slots) >= runs,
-    )
-    pin_runs = _most_requests(scenario, rank, spare=1)
-    ignored = ratio_is_ignored(scenario)
+    S = int(rank.S)
+    low = runs * S
+    most = int(rank.rest_gib * GIB / rank.slot_bytes) + 1
+    high = _last(low, most, lambda slots: _runs(scenario, rank, slots) >= runs)
+    ratios = _ratio_range(scenario, rank, low, high)
+    spare = int(S > 1 and _most_requests(scenario, rank, spare=1) > 0)
+    requests = _most_requests(scenario, rank, spare=1) if spare else runs
     return Optimum(
         runs=runs,
         slots_low=low,
         slots_high=high,
-        ratio_low=None if ignored else _ratios_around(rank, low)[1],
-        ratio_high=None if ignored else _ratios_around(rank, high + 1)[0],
-        pin=max(pin_runs, 1) * int(rank.S) + 1,
-        pin_runs=pin_runs,
+        ratio_low=ratios[0],
+        ratio_high=ratios[1],
+        spare=spare,
+        pin_requests=requests,
+        pin=requests * S + spare,
     )
+
+
+def _ratio_range(scenario: Scenario, rank: Rank, low: int, high: int) -> tuple[float | None, float | None]:
+    if ratio_is_ignored(scenario):
+        return None, None
+    endless = slots_from_ratio(rank, SEARCHED_RATIOS[1]) <= high
+    return _ratios_around(rank, low)[1], None if endless else _ratios_around(rank, high + 1)[0]
 
 
 def _runs(scenario: Scenario, rank: Rank, slots: int) -> int:

@@ -58,7 +58,8 @@ def _sentence(item: Any, names: dict[str, str]) -> Problem:
     elif item["type"] == "value_error" and not where:
         sentence = str(context["error"])
     else:
-        sentence = f"{name} {expected.format(**context)}, not {_shown(item.get('input'))}."
+        bounds = {key: f"{value:g}" if isinstance(value, float) else value for key, value in context.items()}
+        sentence = f"{name} {expected.format(**bounds)}, not {_shown(item.get('input'))}."
     return Problem(where=where, sentence=sentence)
 
 

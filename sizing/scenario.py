@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from sizing.problems import Problem, from_validation
+from sizing.units import tokens_from_text, ungrouped
 
 SsmDtype = Literal["float32", "bfloat16", "float16"]
 KvDtype = Literal["bfloat16", "fp8_e4m3", "fp8_e5m2"]
@@ -26,7 +27,7 @@ KV_ITEMSIZE: dict[str, int] = {"bfloat16": 2, "fp8_e4m3": 1, "fp8_e5m2": 1}
 DEFAULT_RATIO = 0.9  # engine-sizing.md section 5, `--mamba-full-memory-ratio` unset, every release
 MAX_BYTES = 2**50  # a bound for hostile input, far above any GPU
 MAX_REST_GIB = 65_536
-MAX_RATIO = 1_000_000
+MAX_RATIO = 1_000_000_000
 # Twice this (rescaled to float32), times the most requests, times the most drafts, still fits an int64.
 MAX_SLOT_BYTES = 2**34
 
@@ -37,7 +38,8 @@ def _no_bool(value: object) -> object:
     return value
 
 
-Whole = Annotated[int, BeforeValidator(_no_bool)]
+Whole = Annotated[int, BeforeValidator(ungrouped), BeforeValidator(_no_bool)]
+Tokens = Annotated[int, BeforeValidator(tokens_from_text), BeforeValidator(_no_bool)]
 Real = Annotated[float, BeforeValidator(_no_bool)]
 
 
@@ -57,10 +59,10 @@ class Scenario(BaseModel):
         max_length=60,
         pattern=r"^[\w .,:;+\-/()=]*$",
     )
-    L: Whole = _input(
+    L: Tokens = _input(
         9216,
         "L, context per request",
-        "Average context of one request: input plus output tokens.",
+        "Average context of one request: input plus output tokens. 32K is 32,768.",
         unit="tokens",
         ge=1,
         le=2**24,
@@ -167,12 +169,12 @@ class Scenario(BaseModel):
         None,
         "max_running_requests",
         "The cap you ask for. Unset: the engine's estimate, or 48 under speculation.",
-        unit="requests per rank",
+        unit="requests",
         flag="--max-running-requests",
         ge=1,
         le=1_000_000,
     )
-    max_total_tokens: Whole | None = _input(
+    max_total_tokens: Tokens | None = _input(
         None,
         "max_total_tokens",
         "Caps the KV rows of one rank.",
@@ -181,7 +183,7 @@ class Scenario(BaseModel):
         ge=1,
         le=2**40,
     )
-    context_length: Whole = _input(
+    context_length: Tokens = _input(
         262_144,
         "context_length",
         "The longest context the server accepts; it enters the engine's estimate of running requests.",

@@ -42,9 +42,10 @@ class Sizing(BaseModel):
     optimum: Optimum | None
     pinned: Split | Refusal | None
     """The safe pin of the optimum, solved."""
+    raised: Split | None
+    """The split that is set with --max-running-requests raised to its clamp; None where the engine refuses it."""
     predicted: Prediction
     """The specification's closed forms for the ratio of `now`."""
-    predicted_balanced: Prediction
     reasons_to_pin: tuple[str, ...]
     gib_more: int | None
     """What one GiB more of `rest` adds to the optimum [requests]."""
@@ -82,13 +83,20 @@ def solve(scenario: Scenario) -> Sizing:
         default=solve_split(scenario, rank, DEFAULT_RATIO),
         optimum=optimum,
         pinned=solve_split(scenario, rank, r_flag, optimum.pin) if optimum else None,
+        raised=_raised(scenario, rank, ratio, pin, now),
         predicted=_predict(scenario, rank, ratio),
-        predicted_balanced=_predict(scenario, rank, r_flag),
         reasons_to_pin=specification.reasons_to_pin(
             scenario.rest_gib * GIB, r_flag, rank.slot_bytes, rank.S, scenario.dcp_size
         ),
         gib_more=_gib_more(scenario, rank, optimum),
     )
+
+
+def _raised(scenario: Scenario, rank: Rank, ratio: float, pin: int | None, now: Split | Refusal) -> Split | None:
+    if isinstance(now, Refusal) or rank.requests_wanted is None or rank.requests_wanted >= now.clamp:
+        return None
+    found = solve_split(scenario, rank._replace(requests_wanted=now.clamp), ratio, pin)
+    return found if isinstance(found, Split) else None
 
 
 def _r_star_specification(scenario: Scenario, rank: Rank) -> float:

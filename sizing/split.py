@@ -1,5 +1,7 @@
 """One split solved for one deployment: the pools, what runs at L, what binds and where the memory goes."""
 
+import math
+
 from pydantic import BaseModel, ConfigDict
 
 from sizing.limits import Limit, limits
@@ -33,11 +35,6 @@ class Memory(BaseModel):
     kv_idle: int
     unsplit: int
     """Less than one page, or what --max-total-tokens leaves out of the pool."""
-
-    @property
-    def idle(self) -> int:
-        """Bytes of both pools that nothing uses."""
-        return self.state_idle + self.kv_idle
 
 
 class Split(BaseModel):
@@ -169,7 +166,7 @@ def _more_state(rank: Rank, ratio: float) -> str:
         return f"At r = {ratio:g} no memory is enough for one request: raise the ratio."
     or_ratio = ", or the ratio" if rank.rest_gib > minimum_rest_gib(rank, MAX_RATIO) else ""
     return (
-        f"One request needs rest of at least {least:.3f} GiB per rank at r = {ratio:g} "
+        f"One request needs rest of at least {math.ceil(least * 1000) / 1000:.3f} GiB per rank at r = {ratio:g} "
         f"(now {rank.rest_gib:g} GiB): raise --mem-fraction-static{or_ratio}."
     )
 

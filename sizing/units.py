@@ -1,7 +1,9 @@
-"""Bytes, GiB and how numbers are written. Nothing else in the project rounds or formats a number.
+"""Bytes, GiB and how numbers are written and read. Nothing else in the project rounds or formats a number.
 
 `GiB` is 2**30 bytes, also where the engine prints "GB" (engine-sizing.md, first line).
 """
+
+import re
 
 GIB = 2**30
 MIB = 2**20
@@ -41,6 +43,11 @@ def ratio_text(ratio: float) -> str:
     return text or "0"
 
 
+def ratio_range_text(low: float, high: float | None) -> str:
+    """A range of ratios [-] to four decimals; open where no ratio is too large."""
+    return f"{low:,.4f} to {high:,.4f}" if high is not None else f"{low:,.4f} or more"
+
+
 def tokens_text(tokens: int) -> str:
     """A context length [tokens] in the short form of axes and tables: 131,072 is 128K, 10,001 stays."""
     if tokens >= 2**20 and tokens % 2**20 == 0:
@@ -48,3 +55,25 @@ def tokens_text(tokens: int) -> str:
     if tokens >= 2**10 and tokens % 2**10 == 0:
         return f"{tokens // 2**10}K"
     return count(tokens)
+
+
+SHORT_TOKENS = re.compile(r"(\d{1,9})\s*([KkMm])")
+GROUPED_DIGITS = re.compile(r"\d{1,3}(,\d{3})+")
+
+
+def tokens_from_text(value: object) -> object:
+    """Tokens as people write them: 32K is 32,768, 1M is 1,048,576, 9,216 is 9216; anything else as it came.
+
+    >>> tokens_from_text("32K"), tokens_from_text("9,216"), tokens_from_text(512)
+    (32768, '9216', 512)
+    """
+    if not isinstance(value, str):
+        return value
+    if found := SHORT_TOKENS.fullmatch(value.strip()):
+        return int(found[1]) * (2**10 if found[2] in "Kk" else 2**20)
+    return ungrouped(value)
+
+
+def ungrouped(value: object) -> object:
+    """A whole number whose thousands are separated, as digits alone; anything else as it came."""
+    return value.replace(",", "") if isinstance(value, str) and GROUPED_DIGITS.fullmatch(value.strip()) else value

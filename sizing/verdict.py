@@ -5,7 +5,6 @@ from pydantic import BaseModel, ConfigDict
 from sizing.optimum import Optimum
 from sizing.pools import SPECULATION_REQUESTS
 from sizing.problems import Refusal
-from sizing.slots import overlap_on
 from sizing.solve import Sizing
 from sizing.specification import FRAGILE_RATIO
 from sizing.split import Split
@@ -13,7 +12,7 @@ from sizing.units import count, gib, ratio_text
 
 # engine-sizing.md section 4: --mamba-track-interval (256) must be a multiple of page_size and >= draft tokens.
 TRACK_INTERVAL = 256
-# compute-mamba-ratio.md, Caveats, "Asymmetry": said where the two pools are within a tenth of each other.
+# A choice of ours: "L is uncertain" (compute-mamba-ratio.md, Caveats, "Asymmetry") is said within a tenth of balance.
 NEAR_BALANCE = 0.1
 
 BINDING_WORDS = {
@@ -73,7 +72,8 @@ def _why(now: Split) -> tuple[str, ...]:
     if now.binding.name == "KV pool":
         return first, f"The state pool would admit {others['state pool']}."
     both = f"The state pool would admit {others['state pool']}, the KV pool hold {others['KV pool']}."
-    return f"{_capital(now.binding.why)}: {count(now.binding.requests)}.", both
+    lifted = f"{_capital(now.binding.lifted_by)} lifts it."
+    return f"{_capital(now.binding.why)}: {count(now.binding.requests)}.", both, lifted
 
 
 def _balanced(sizing: Sizing) -> tuple[str, ...]:
@@ -85,18 +85,16 @@ def _balanced(sizing: Sizing) -> tuple[str, ...]:
     runs = f"The balanced split r = {ratio_text(sizing.balanced.ratio)} runs {count(sizing.balanced.runs)}"
     if isinstance(sizing.now, Refusal):
         return (f"{runs}.",)
-    more = sizing.balanced.runs - sizing.now.runs
     if sizing.scenario.split == "balanced":
         return ("This is the balanced split.", *_short_of_best(sizing.optimum, sizing.now.runs))
-    if more > 0:
-        percent = f" (+{more / sizing.now.runs:.0%})" if sizing.now.runs else ""
-        better = (_best(sizing.optimum),) if sizing.optimum.runs > sizing.balanced.runs else ()
-        return (f"{runs}: {count(more)} more{percent}.", *better)
-    return (f"{runs}: no gain.", *_short_of_best(sizing.optimum, sizing.now.runs))
+    more = sizing.balanced.runs - sizing.now.runs
+    percent = f" (+{more / sizing.now.runs:.0%})" if 0 < more <= 10 * sizing.now.runs else ""
+    change = f"{count(more)} more{percent}" if more > 0 else f"{count(-more)} fewer" if more else "no gain"
+    return (f"{runs}: {change}.", *_short_of_best(sizing.optimum, max(sizing.balanced.runs, sizing.now.runs)))
 
 
 def _short_of_best(optimum: Optimum, runs: int) -> tuple[str, ...]:
-    return (_best(optimum),) if optimum.runs > runs else ("No split runs more.",)
+    return (_best(optimum),) if optimum.runs > runs else ()
 
 
 def _best(optimum: Optimum) -> str:
@@ -130,7 +128,7 @@ def _free_lever(sizing: Sizing) -> Advice | None:
     more = count(sizing.gib_more)
     return Advice(
         topic="Free lever first: --mem-fraction-static",
-        text="Look at `Memory pool end. avail mem` in the boot log. If tens of GiB are idle there, raise "
+        text="Look at “Memory pool end. avail mem” in the boot log. If tens of GiB are idle there, raise "
         f"--mem-fraction-static before touching the split: each GiB of rest adds about {more} "
         f"{'request' if sizing.gib_more == 1 else 'requests'} at the best split. "
         "Check once that graph capture still fits.",
@@ -151,6 +149,7 @@ def _fragile(sizing: Sizing) -> Advice | None:
 def _dcp(sizing: Sizing) -> Advice | None:
     if sizing.scenario.dcp_size == 1:
         return None
+    where = f" (here at L = {count(sizing.now.crossing)})" if isinstance(sizing.now, Split) else ""
     draft = (
         " A draft KV pool is replicated, not sharded: with speculation the x dcp_size in r* overstates DCP's advantage."
         if sizing.scenario.D
@@ -158,9 +157,23 @@ def _dcp(sizing: Sizing) -> Advice | None:
     )
     return Advice(
         topic="DCP: pin the slots",
-        text="Under DCP the balance lies beyond any realistic L, so pin --max-mamba-cache-size rather than dial a "
-        "large ratio. For GQA take the KV bytes at this dcp_size: a rank keeps more heads once tp / dcp_size is below "
-        f"the head count, so KV does not get dcp_size times cheaper.{draft}",
+        text=f"DCP moves the balance point far out{where} and makes the ratio large: pin --max-mamba-cache-size. For "
+        "GQA take the KV bytes at this dcp_size: a rank keeps more heads once tp / dcp_size is below the head count, "
+        f"so KV does not get dcp_size times cheaper.{draft}",
+    )
+
+
+def _whole_pages(sizing: Sizing) -> Advice | None:
+    """A request occupies whole pages (engine-sizing.md section 6); the published cap divides by L alone."""
+    now = sizing.now
+    if isinstance(now, Refusal) or now.kv_cap_whole_pages >= now.runs:
+        return None
+    page = sizing.scenario.page_size * sizing.scenario.dcp_size
+    return Advice(
+        topic="Short requests occupy whole pages",
+        text=f"A request of {count(sizing.scenario.L)} tokens occupies whole pages of page_size x dcp_size = "
+        f"{count(page)} tokens, so KV holds {count(now.kv_cap_whole_pages)} such requests rather than "
+        f"{count(now.kv_cap)}: the rest is admitted and retracted.",
     )
 
 
@@ -176,20 +189,25 @@ def _uncertain(sizing: Sizing) -> Advice | None:
 
 
 def _speculation(sizing: Sizing) -> Advice | None:
-    scenario = sizing.scenario
-    if not scenario.D or isinstance(sizing.now, Refusal):
+    """The reserve is charged for fewer requests than the joint solve assumed (engine-sizing.md section 5)."""
+    scenario, now = sizing.scenario, sizing.now
+    if not scenario.D or isinstance(now, Refusal) or scenario.split == "pin":
         return None
     asked = scenario.max_running_requests or SPECULATION_REQUESTS
-    if asked >= sizing.now.clamp and scenario.max_running_requests is not None:
+    if asked >= now.clamp:
         return None
-    assumed = "" if scenario.max_running_requests else ", which is what the engine assumes under speculation when unset"
-    text = f"--max-running-requests is {asked}{assumed}."
-    if asked < sizing.now.clamp:
-        text += (
-            f" Draft states are charged for {asked} requests while the solve assumed {sizing.now.clamp}: the unused "
-            "reserve goes to KV and the split is not r. Raise the flag to the clamp, or pin."
-        )
-    return Advice(topic="Speculation and --max-running-requests", text=text)
+    unset = "" if scenario.max_running_requests else " (unset: the engine assumes it under speculation)"
+    better = sizing.raised is not None and sizing.raised.runs > now.runs
+    cure = (
+        f"Raise the flag to {now.clamp}: {sizing.raised.runs} run."
+        if better and sizing.raised
+        else "Raising the flag runs no more here; take the ratio or the pin above."
+    )
+    return Advice(
+        topic="Speculation: the split is not r",
+        text=f"Draft states are charged for --max-running-requests {asked}{unset}, while the solve assumed "
+        f"{now.clamp}: what is not used of the reserve goes to KV. {cure}",
+    )
 
 
 def _draft_kv(sizing: Sizing) -> Advice | None:
@@ -233,9 +251,11 @@ def _page(sizing: Sizing) -> Advice | None:
 
 
 def _stages(sizing: Sizing) -> Advice | None:
-    if sizing.scenario.pp_size == 1:
+    scenario = sizing.scenario
+    if scenario.pp_size == 1:
         return None
-    overlap = "" if overlap_on(sizing.scenario) else " Overlap is off, which is why S is what it is."
+    tracked = scenario.mamba_radix_cache_strategy == "extra_buffer" and not scenario.disable_radix_cache
+    overlap = f" It turns overlap off, so S is {sizing.S}." if tracked else ""
     return Advice(
         topic="Pipeline stages",
         text="Every rank is charged the largest stage: give the state bytes of the stage with most linear layers and "
@@ -265,4 +285,6 @@ def idle_words(sizing: Sizing) -> str:
     now = sizing.now
     if isinstance(now, Refusal):
         return ""
-    return f"Idle on each rank: {gib(now.memory.state_idle)} of state, {gib(now.memory.kv_idle)} of KV."
+    capped = sizing.scenario.max_total_tokens is not None
+    outside = f", {gib(now.memory.unsplit)} outside both pools by --max-total-tokens" if capped else ""
+    return f"Idle on each rank: {gib(now.memory.state_idle)} of state, {gib(now.memory.kv_idle)} of KV{outside}."

@@ -6,7 +6,7 @@ from sizing.problems import Refusal
 from sizing.scenario import Scenario
 from sizing.solve import Sizing
 from sizing.split import Split
-from sizing.units import GIB, count, gib, number, ratio_text
+from sizing.units import GIB, count, gib, number, ratio_range_text, ratio_text
 
 
 class Step(BaseModel):
@@ -41,7 +41,7 @@ def working(sizing: Sizing) -> tuple[Step, ...]:
 
 def _balance_steps(sizing: Sizing) -> tuple[Step, ...]:
     scenario = sizing.scenario
-    uses = " ".join(f"{use.count:+d}" for use in sizing.slot_uses).lstrip("+")
+    uses = " + ".join(str(use.count) for use in sizing.slot_uses).replace("+ -", "- ")
     return (
         Step(
             quantity="S, slots per request",
@@ -69,6 +69,7 @@ def _split_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
     scenario = sizing.scenario
     taken = count((now.slots + 1) * sizing.slot_bytes)
     reserve = f" - {count(now.memory.draft_reserve)}" if now.memory.draft_reserve else ""
+    capped = scenario.max_total_tokens
     return (
         _slots_step(sizing, now),
         Step(
@@ -85,9 +86,9 @@ def _split_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
         ),
         Step(
             quantity="KV tokens on one rank",
-            formula="KV bytes // KV bytes per token, whole pages",
+            formula="KV bytes // KV bytes per token, whole pages" + (", at most max_total_tokens" if capped else ""),
             numbers=f"{count(now.kv_rest_bytes)} // {count(sizing.token_bytes)} "
-            f"// {scenario.page_size} x {scenario.page_size}",
+            f"// {scenario.page_size} x {scenario.page_size}" + (f", at most {count(capped)}" if capped else ""),
             result=count(now.kv_rows),
         ),
         Step(
@@ -121,7 +122,7 @@ def _slots_step(sizing: Sizing, now: Split) -> Step:
             numbers="--max-mamba-cache-size" if pinned else "--max-running-requests",
             result=count(now.slots),
         )
-    budget = f"{scenario.rest_gib:g} GiB x {ratio_text(now.ratio)} / {ratio_text(1 + now.ratio)}"
+    budget = f"{scenario.rest_gib:g} GiB x {ratio_text(now.ratio)} / (1 + {ratio_text(now.ratio)})"
     if scenario.D:
         return Step(
             quantity="K, state slots",
@@ -161,13 +162,16 @@ def comparisons(sizing: Sizing) -> tuple[Comparison, ...]:
         _compared("mamba clamp", said.clamp, now.clamp, _slots_why(scenario)),
         _compared("KV tokens on one rank", said.kv_tokens, now.kv_rows, _tokens_why(scenario)),
         _compared("KV cap at L", said.kv_cap, now.kv_cap, "follows from the tokens"),
-        _compared(
-            "KV cap in whole pages",
-            said.kv_cap,
-            now.kv_cap_whole_pages,
-            f"a request occupies whole pages of {scenario.page_size * scenario.dcp_size} tokens",
-        ),
+        *_whole_pages(scenario, said.kv_cap, now),
     )
+
+
+def _whole_pages(scenario: Scenario, said: int, now: Split) -> tuple[Comparison, ...]:
+    """Said only where whole pages hold fewer requests than tokens // L."""
+    if now.kv_cap_whole_pages == now.kv_cap:
+        return ()
+    why = f"a request occupies whole pages of page_size x dcp_size = {scenario.page_size * scenario.dcp_size} tokens"
+    return (_compared("KV cap in whole pages", said, now.kv_cap_whole_pages, why),)
 
 
 def _compared(quantity: str, specification: int, engine: int, why: str) -> Comparison:
@@ -181,15 +185,24 @@ def _compared(quantity: str, specification: int, engine: int, why: str) -> Compa
 
 def _best_range(sizing: Sizing) -> str:
     best = sizing.optimum
-    if best is None or best.ratio_low is None or best.ratio_high is None:
-        return "-"
-    return f"{number(best.ratio_low, 4)} to {number(best.ratio_high, 4)} run {count(best.runs)}"
+    if best is None:
+        return "no split runs"
+    if best.ratio_low is None:
+        return "ratio ignored"
+    return f"{ratio_range_text(best.ratio_low, best.ratio_high)} run {count(best.runs)}"
 
 
 def _r_star_why(sizing: Sizing) -> str:
+    best = sizing.optimum
+    if best is None or best.ratio_low is None:
+        return ""
     if sizing.r_star != sizing.r_star_specification:
         return f"the engine divides by the draft KV too: r* = {ratio_text(sizing.r_star)} with it"
-    return "whole slots, the padding slot and whole requests make a range of ratios equally good"
+    inside = best.ratio_low <= sizing.r_star <= (best.ratio_high or sizing.r_star)
+    if inside:
+        return "whole slots, the padding slot and whole requests make a range of ratios equally good"
+    runs = f" and runs {count(sizing.balanced.runs)}" if isinstance(sizing.balanced, Split) else ""
+    return f"whole slots, the padding slot and whole requests: r* lies beside the best range{runs}"
 
 
 def _slots_why(scenario: Scenario) -> str:
@@ -201,7 +214,9 @@ def _slots_why(scenario: Scenario) -> str:
 
 
 def _tokens_why(scenario: Scenario) -> str:
+    if scenario.max_total_tokens is not None:
+        return "--max-total-tokens caps the pool"
     pages = f"whole pages of {scenario.page_size}" if scenario.page_size > 1 else "whole slots"
     if scenario.D:
-        return f"KV gets rest minus whole slots and draft states, in {pages}"
+        return f"KV gets rest minus whole slots and draft states, divided by target and draft KV bytes, in {pages}"
     return f"KV gets rest minus K + 1 whole slots, in {pages}"

@@ -50,7 +50,7 @@ def test_plan_of_nothing_is_the_worked_example(plan: Plan) -> None:
     lines = printed.splitlines()
     assert (status, said) == (0, "")
     assert lines[0] == verdict(solve(Scenario())).text
-    assert "  S, slots per request                            5  base + track buffer: 3 +2" in lines
+    assert "  S, slots per request                            5  base + track buffer: 3 + 2" in lines
     assert "  mamba clamp                           51 requests  K // S: 257 // 5" in lines
     assert "set: --mamba-full-memory-ratio 2.2045" in lines
     assert " or: --max-mamba-cache-size 371" in lines

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlencode
 import pytest
 
 from sizing import Problem, Scenario
-from sizing.link import MAX_PARAMETERS, from_query, to_query
+from sizing.link import from_query, to_query
 
 CASES = [
     pytest.param({}, {}, id="worked example"),
@@ -159,6 +159,12 @@ def test_problem_every_parameter_of_a_link() -> None:
 
 
 def test_problem_endless_link() -> None:
-    """Of a link with very many parameters only the first hundred are looked at."""
-    _, problems = from_query({f"x{number}": "1" for number in range(10_000)})
-    assert len(problems) == MAX_PARAMETERS == 100
+    """However many unknown names a link holds, they are one sentence, and the inputs among them are taken."""
+    scenario, problems = from_query({f"x{number}": "1" for number in range(10_000)} | {"L": "1024"})
+    assert scenario == Scenario(L=1024)
+    assert problems == [
+        Problem(
+            where="",
+            sentence="In the link: “x0”, “x1”, “x2” and 9997 more are not inputs of this tool and were ignored.",
+        )
+    ]

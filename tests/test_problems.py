@@ -35,7 +35,7 @@ PIN_IS_EMPTY = "The split is pinned but --max-mamba-cache-size is empty. Enter s
             id="true where empty is allowed",
         ),
         pytest.param(
-            {"mamba_full_memory_ratio": 0}, "--mamba-full-memory-ratio must be more than 0.0, not “0”.", id="no ratio"
+            {"mamba_full_memory_ratio": 0}, "--mamba-full-memory-ratio must be more than 0, not “0”.", id="no ratio"
         ),
         pytest.param(
             {"disable_radix_cache": 2}, "--disable-radix-cache must be true or false, not “2”.", id="no switch"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
-NUMBER = re.compile(r"^[+-]?[\d,.]*$")
+NUMBER = re.compile(r"^[+-]?[\d,.]+$")
 MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:@])")
 
 
@@ -15,11 +15,16 @@ def plain(words: str) -> str:
 
 
 def table_text(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A small table as Markdown; columns of numbers are set to the right."""
+    """A small table as Markdown; columns of mostly numbers are set to the right."""
     cells = [list(row) for row in rows]
-    marks = ["---:" if all(NUMBER.match(cell) for cell in column) else "---" for column in zip(*cells, strict=True)]
+    marks = ["---:" if _numeric(column) else "---" for column in zip(*cells, strict=True)]
     lines = [[plain(name) for name in columns], marks, *([plain(cell) for cell in row] for row in cells)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _numeric(column: Sequence[str]) -> bool:
+    """Whether most cells are numbers; they are compared by eye, so they stand to the right."""
+    return sum(bool(NUMBER.match(cell)) for cell in column) * 2 > len(column)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, note: str = "") -> None:

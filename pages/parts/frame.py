@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain
-from pages.parts.inputs import draw_inputs, draw_sliders, keep
+from pages.parts.inputs import draw_inputs, draw_sliders, hold, keep, put
 from sizing import Problem, Scenario, read_scenario
 from sizing.link import from_query, to_query
 from sizing.scenario import DEFAULTS
@@ -38,7 +38,7 @@ def _live(sliders: DeltaGenerator, body: Callable[[Scenario], None]) -> None:
     """The sliders and all that follows from them: a move reruns this alone and leaves the other inputs standing."""
     with sliders:
         draw_sliders()
-    found = read_scenario({name: st.session_state[name] for name in DEFAULTS})
+    found = read_scenario(hold())
     if not isinstance(found, Scenario):
         _stop(found)
     _write_link(found)
@@ -75,11 +75,12 @@ def _read_link(page: str) -> None:
     same_page = state.get("page") == page
     if not same_page:
         state["page"] = page
+        state.pop("split_drawn", None)
         keep(*DEFAULTS)
     if first or (query != state["link"] and not moved and (same_page or query)):
         scenario, state["problems"] = from_query(query)
         for name, value in scenario.model_dump().items():
-            state[name] = value
+            put(name, value)
         state["problems_of"] = scenario
 
 
@@ -89,7 +90,7 @@ def _write_link(scenario: Scenario) -> None:
     if st.query_params.to_dict() != query:
         st.query_params.from_dict(query)
     st.session_state["link"] = query
-    st.session_state["seen"] = scenario.model_dump()
+    st.session_state["seen"] = {name: st.session_state[name] for name in DEFAULTS}
 
 
 def _report(scenario: Scenario) -> None:

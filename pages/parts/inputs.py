@@ -1,7 +1,8 @@
 """The sidebar: every field of Scenario as a widget, grouped, in the words of the flags.
 
-A widget's key is its field's name, so there is nothing to translate. Widgets have no bounds of their own where a
-reader can type: the core says in a sentence what is wrong, and what was typed stays.
+A widget's key is its field's name, so there is nothing to translate. Whole numbers are typed as text and widgets have
+no bounds of their own: the core says in a sentence what is wrong, and what was typed stays. (Streamlit's number box
+reads 1e18 as 1 and 32K as 32.)
 """
 
 from collections.abc import Callable
@@ -11,7 +12,7 @@ import streamlit as st
 
 from sizing.curves import L_HIGH, L_LOW
 from sizing.scenario import DEFAULTS, FIELDS, KvDtype, SplitMode, SsmDtype, Strategy, extra, label
-from sizing.units import count
+from sizing.units import count, tokens_from_text
 
 OCTAVE = 8  # notches of the L slider in each doubling; 9,216 is one of them
 DRAFT_TOKENS = 16  # the slider's end; a link or a file may ask for more
@@ -40,16 +41,47 @@ def draw_inputs() -> None:
 
 
 def keep(*names: str) -> None:
-    """Hold on to values whose widgets are not drawn in this run, or are new to it; Streamlit would drop them.
+    """Set values again whose widgets were not drawn in the run before; Streamlit drops those.
 
     Only then: a value that is set beside a widget that stands already makes the browser draw that widget again.
     """
+    held = st.session_state.get("held", DEFAULTS)
     for name in names:
-        st.session_state[name] = st.session_state.get(name, DEFAULTS[name])
+        put(name, st.session_state.get(name, held[name]))
+
+
+def put(name: str, value: object) -> None:
+    """Set one input in the form that its widget holds."""
+    st.session_state[name] = ("" if value is None else str(value)) if name in TYPED else value
+
+
+def hold() -> dict[str, Any]:
+    """What stands in the inputs, unchecked; remembered, for Streamlit forgets a widget that is not drawn."""
+    st.session_state["held"] = {name: st.session_state[name] for name in DEFAULTS}
+    return {name: _read(name) for name in DEFAULTS}
+
+
+def _read(name: str) -> Any:
+    value = st.session_state[name]
+    return (value.strip() or None) if name in TYPED and isinstance(value, str) else value
 
 
 SCHEDULER = ("disable_overlap_schedule", "skip_decode_lock", "disable_radix_cache", "pp_size", "page_size")
 LIMITS = ("max_running_requests", "max_total_tokens", "context_length")
+# Whole numbers without a slider: typed as text.
+TYPED = (
+    "L",
+    "max_mamba_cache_size",
+    "pp_size",
+    "page_size",
+    "max_running_requests",
+    "max_total_tokens",
+    "context_length",
+    "state_bytes_per_slot",
+    "conv_bytes_per_slot",
+    "kv_bytes_per_token",
+    "draft_kv_bytes_per_token",
+)
 BYTES = (
     "name",
     "state_bytes_per_slot",
@@ -72,25 +104,33 @@ def context_notches() -> list[int]:
 def _context() -> None:
     """L twice: a logarithmic slider to explore and a box to type an exact number."""
     state = st.session_state
-    typed = state["L"]
-    if isinstance(typed, int) and L_LOW <= typed <= L_HIGH and typed not in context_notches():
+    typed = _typed_length(state["L"])
+    if typed is not None and typed not in context_notches():
         state["L_typed"] = typed  # stays a stop of the slider, or the slider would be a new one at each move
     notches = sorted({*context_notches(), state.get("L_typed", L_LOW)})
-    if typed in notches and state.get("L_slider") != typed:
+    if typed is not None and state.get("L_slider") != typed:
         state["L_slider"] = typed
     st.select_slider(
-        str(FIELDS["L"].title),
+        _title("L"),
         notches,
         format_func=count,
         key="L_slider",
         on_change=_take_slider,
         help=FIELDS["L"].description,
     )
-    st.number_input("L, exact", value=None, key="L", step=256, label_visibility="collapsed", help="Type an exact L.")
+    st.text_input("L, exact", key="L", label_visibility="collapsed", placeholder="tokens, such as 9216 or 32K")
+
+
+def _typed_length(text: object) -> int | None:
+    """Where the slider stands for the L in the box [tokens]: at its end where L lies beyond."""
+    try:
+        return min(max(int(str(tokens_from_text(text))), L_LOW), L_HIGH)
+    except ValueError:
+        return None
 
 
 def _take_slider() -> None:
-    st.session_state["L"] = st.session_state["L_slider"]
+    st.session_state["L"] = str(st.session_state["L_slider"])
 
 
 def _split() -> None:
@@ -103,46 +143,53 @@ def _split() -> None:
         key="split",
         help=FIELDS["split"].description,
     )
-    if st.session_state["split"] == "ratio":
+    split = st.session_state["split"]
+    if split != st.session_state.get("split_drawn"):
+        keep("mamba_full_memory_ratio", "max_mamba_cache_size")
+        st.session_state["split_drawn"] = split
+    if split == "ratio":
         _number("mamba_full_memory_ratio", step=0.1, format="%.5g")
-    else:
-        keep("mamba_full_memory_ratio")
-    if st.session_state["split"] == "pin":
-        _number("max_mamba_cache_size", step=1)
-    else:
-        keep("max_mamba_cache_size")
+    elif split == "pin":
+        _typed("max_mamba_cache_size")
 
 
 def _scheduler() -> None:
     for name in ("disable_overlap_schedule", "skip_decode_lock", "disable_radix_cache"):
         st.toggle(label(name), key=name, help=FIELDS[name].description)
-    _number("pp_size", step=1)
-    _number("page_size", step=16)
+    _typed("pp_size")
+    _typed("page_size")
 
 
 def _limits() -> None:
-    _number("max_running_requests", step=1, placeholder="unset")
-    _number("max_total_tokens", step=1024, placeholder="unset")
-    _number("context_length", step=1024)
+    _typed("max_running_requests", placeholder="unset")
+    _typed("max_total_tokens", placeholder="unset")
+    _typed("context_length")
 
 
 def _bytes() -> None:
     st.text_input("Name on the figures", key="name", max_chars=60, help=FIELDS["name"].description)
-    _number("state_bytes_per_slot", step=1, typed="state_bytes_source")
-    _number("conv_bytes_per_slot", step=1, placeholder="unknown", typed="state_bytes_source")
+    _typed("state_bytes_per_slot", source="state_bytes_source")
+    _typed("conv_bytes_per_slot", source="state_bytes_source", placeholder="unknown")
     _choice("state_bytes_dtype", get_args(SsmDtype))
-    _number("kv_bytes_per_token", step=1, typed="kv_bytes_source")
+    _typed("kv_bytes_per_token", source="kv_bytes_source")
     _choice("kv_bytes_dtype", get_args(KvDtype))
-    _number("draft_kv_bytes_per_token", step=1)
+    _typed("draft_kv_bytes_per_token")
     sources = st.session_state["state_bytes_source"], st.session_state["kv_bytes_source"]
     st.caption(f"Slot bytes: {sources[0]}. Token bytes: {sources[1]}.")
 
 
 def _folded(title: str, draw: Callable[[], None], *names: str) -> None:
-    """A group that is closed until something in it differs from its default."""
-    changed = any(st.session_state[name] != DEFAULTS[name] for name in names)
-    with st.expander(title, expanded=changed):
+    """A group that is closed until something in it differs from its default, and then stays as the reader has it."""
+    opened = f"{title} opened"
+    if any(_read(name) != _read_default(name) for name in names):
+        st.session_state[opened] = True
+    with st.expander(title, expanded=st.session_state.get(opened, False)):
         draw()
+
+
+def _read_default(name: str) -> Any:
+    default = DEFAULTS[name]
+    return str(default) if name in TYPED and default is not None else default
 
 
 def _whole(name: str) -> int:
@@ -158,11 +205,16 @@ def _choice(name: str, options: tuple[str, ...], place: Any = st) -> None:
     place.selectbox(_title(name), options, key=name, help=_help(name))
 
 
-def _number(name: str, *, typed: str | None = None, **more: Any) -> None:
-    """A number to type. `typed` names the field that then says the value was typed in."""
-    if typed:
-        more |= {"on_change": _mark_typed, "args": (typed,)}
-    st.number_input(_title(name), value=None, key=name, help=_help(name), **more)  # None: it may be emptied
+def _number(name: str, **more: Any) -> None:
+    """A real number to type; it may be emptied."""
+    st.number_input(_title(name), value=None, key=name, help=_help(name), **more)
+
+
+def _typed(name: str, *, source: str | None = None, **more: Any) -> None:
+    """A whole number to type. `source` names the field that then says the value was typed in."""
+    if source:
+        more |= {"on_change": _mark_typed, "args": (source,)}
+    st.text_input(_title(name), key=name, help=_help(name), **more)
 
 
 def _mark_typed(source: str) -> None:

@@ -182,7 +182,8 @@ def _hover(curve: ContextCurve, low: float) -> Figure:
 
 def _line_labels(shown: Split, curve: ContextCurve, behind: list[Split]) -> list[Label]:
     """Named on the lines themselves: the clamp at its right end, the cap along its fall."""
-    clamp = f"mamba clamp {count(shown.clamp)}"
+    cut = f" (the engine admits {count(curve.admitted)})" if curve.admitted < curve.clamp else ""
+    clamp = f"mamba clamp {count(shown.clamp)}{cut}"
     side, y = ("bottom left", shown.clamp / CLEAR) if _higher(shown, behind) else ("top left", shown.clamp * CLEAR)
     found = [Label(clamp, L_HIGH, y, side, "@state")]
     index = int(np.searchsorted(curve.L, L_LOW * 2))  # one octave in, clear of the axis
@@ -190,9 +191,6 @@ def _line_labels(shown: Split, curve: ContextCurve, behind: list[Split]) -> list
         outside = all(shown.kv_tokens >= split.kv_tokens for split in behind)
         side = "top right" if outside else "bottom left"
         found.append(Label("  KV cap  ", int(curve.L[index]), int(curve.kv_cap[index]), side, "@kv"))
-    if curve.admitted < curve.clamp:
-        words = f"the engine admits {count(curve.admitted)}"
-        found.append(Label(words, L_LOW, curve.admitted / CLEAR**2, "bottom right"))
     return found
 
 
@@ -222,12 +220,14 @@ def _labels_behind(shown: Split, behind: list[Split]) -> list[Figure]:
 def _region_labels(shown: Split, low: float) -> list[Label]:
     """Which pool idles on which side of the balance point, where there is room to say so."""
     found = []
-    if shown.crossing > L_LOW * ROOM:
-        middle = math.sqrt(L_LOW * shown.crossing) / 1.6
+    crossing = max(shown.crossing, L_LOW)  # 0 where the KV pool holds fewer tokens than there are requests
+    binds = "state binds" if shown.admitted == shown.clamp else "the engine's cap binds"
+    if crossing > L_LOW * ROOM:
+        middle = math.sqrt(L_LOW * crossing) / 1.6
         height = math.sqrt(shown.clamp * shown.kv_tokens / middle) / 1.15
-        found.append(Label("KV pool idles:<br>state binds", middle, height, "middle center", "@muted"))
-    if shown.crossing * ROOM < L_HIGH and shown.clamp >= FEW:
-        middle = math.sqrt(L_HIGH * shown.crossing) * 1.6
+        found.append(Label(f"KV pool idles:<br>{binds}", middle, height, "middle center", "@muted"))
+    if crossing * ROOM < L_HIGH and shown.clamp >= FEW:
+        middle = math.sqrt(L_HIGH * crossing) * 1.6
         height = math.sqrt(shown.clamp * max(shown.kv_tokens / middle, low)) * 1.1
         found.append(Label("state pool idles:<br>KV binds", middle, height, "middle center", "@muted"))
     return found
@@ -247,7 +247,7 @@ def _balance_label(shown: Split, low: float, high: float) -> Figure:
     under = math.log(shown.clamp / low) > LOW_CLAMP * math.log(high / low)
     left = shown.crossing > (L_LOW * 8 if under else L_HIGH / 6)
     return {
-        "text": f"<b>balance point</b><br>L = {count(shown.crossing)}, {requests_text(shown.clamp)}",
+        "text": f"<b>balance point</b><br>L = {count(shown.crossing)}, {_meeting(shown)}",
         "x": math.log10(shown.crossing),
         "y": math.log10(shown.clamp),
         "ax": -34 if left else 34,
@@ -258,9 +258,14 @@ def _balance_label(shown: Split, low: float, high: float) -> Figure:
         "arrowhead": 0,
         "standoff": 8,
         "align": "right" if left else "left",
-        "bgcolor": "@paper",
         "font": {"color": "@ink", "size": 13},
     }
+
+
+def _meeting(shown: Split) -> str:
+    """How many requests both pools carry at the balance point; fewer run where something else binds."""
+    both = requests_text(shown.clamp)
+    return both if shown.admitted == shown.clamp else f"clamp = cap = {count(shown.clamp)}"
 
 
 def _own_label(sizing: Sizing, shown: Split, low: float, high: float) -> Figure:
@@ -271,7 +276,8 @@ def _own_label(sizing: Sizing, shown: Split, low: float, high: float) -> Figure:
     if not short:
         side = {"xanchor": "right", "yanchor": "top", "xshift": -6, "align": "right"}
     x, y = math.log10(min(max(L, L_LOW), L_HIGH)), math.log10(low if short else high)
-    return text(f"L = {count(L)}<br>{runs}", x=x, y=y, bgcolor="@paper", **side)
+    beyond = "" if L_LOW <= L <= L_HIGH else ", outside this range"
+    return text(f"L = {count(L)}{beyond}<br>{runs}", x=x, y=y, bgcolor="@paper", **side)
 
 
 def _nothing() -> Figure:

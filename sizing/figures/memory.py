@@ -3,10 +3,11 @@
 from typing import NamedTuple
 
 from sizing.figures.theme import Figure, axis, layout, source_axis, text
+from sizing.pools import ratio_is_ignored
 from sizing.problems import Refusal
 from sizing.scenario import DEFAULT_RATIO
 from sizing.solve import Sizing
-from sizing.split import Split
+from sizing.split import Memory, Split
 from sizing.units import GIB, gib, ratio_text
 
 HEIGHT = 420
@@ -40,7 +41,7 @@ def memory_figure(sizing: Sizing) -> Figure:
     """One bar for the split that is set and one for the balanced split."""
     bars = {name: split for name, split in _bars(sizing).items() if isinstance(split, Split)}
     figure = layout(sizing, "Memory of one rank", height=HEIGHT, characters=CHARACTERS)
-    figure["margin"]["l"] = 118
+    figure["margin"]["l"] = 104
     figure["barmode"] = "stack"
     figure["bargap"] = 0.5
     figure["xaxis"] = source_axis("GiB per rank", range=[0, max(sizing.scenario.rest_gib, 0.001)])
@@ -57,6 +58,8 @@ def memory_figure(sizing: Sizing) -> Figure:
 def _bars(sizing: Sizing) -> dict[str, Split | Refusal]:
     """The split that is set and the balanced one; where these are the same, the engine's default beside it."""
     balanced = f"balanced<br>r* = {ratio_text(sizing.r_star)}"
+    if ratio_is_ignored(sizing.scenario) and sizing.scenario.split != "pin":
+        return {"now<br>no ratio": sizing.now}
     if sizing.scenario.split == "balanced":
         return {f"default<br>r = {ratio_text(DEFAULT_RATIO)}": sizing.default, balanced: sizing.now}
     by = "pinned" if sizing.scenario.split == "pin" else f"r = {ratio_text(sizing.ratio_now)}"
@@ -100,10 +103,15 @@ def _words(row: int, split: Split) -> list[Figure]:
     drafts = f"drafts {memory.draft_reserve / GIB:.2f}, " if memory.draft_reserve else ""
     pieces = (
         f"state {memory.state_used / GIB:.2f} in use + {memory.state_idle / GIB:.2f} idle, {drafts}"
-        f"KV {memory.kv_used / GIB:.2f} in use + {memory.kv_idle / GIB:.2f} idle [GiB]"
+        f"KV {memory.kv_used / GIB:.2f} in use + {memory.kv_idle / GIB:.2f} idle{_outside(memory)} [GiB]"
     )
-    runs = f"<b>{split.runs:,} run</b>, {gib(memory.idle)} idle"
+    runs = f"<b>{split.runs:,} run</b>"
     return [
         text(runs, x=0, y=row, yshift=36) | {"xanchor": "left", "yanchor": "bottom"},
         text(pieces, x=0, y=row, yshift=-36, color="@muted", size=11) | {"xanchor": "left", "yanchor": "top"},
     ]
+
+
+def _outside(memory: Memory) -> str:
+    """What no pool takes: said where it shows, which is when --max-total-tokens caps the KV pool."""
+    return f", outside {memory.unsplit / GIB:.2f}" if memory.unsplit > GIB / 100 else ""

@@ -1,6 +1,7 @@
 """Figure 2: requests against the ratio r at the user's L, with the peak and its plateau."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -9,14 +10,15 @@ from sizing.figures.theme import SMALL, Figure, Label, axis, labels, layout, lin
 from sizing.scenario import DEFAULT_RATIO
 from sizing.solve import Sizing
 from sizing.split import Split
-from sizing.units import count, flag_ratio, number, ratio_text, requests_text
+from sizing.units import count, flag_ratio, ratio_range_text, ratio_text, requests_text
 
 HEIGHT = 420
 CHARACTERS = 88  # of a line of inputs in half the main column at 1440 px
 REACH = 40  # the axis goes this many times below and above what is marked on it
+LINES_UP_TO = 0.88  # of the axis: the label of the best split stands above
 FEW = 40  # requests; below, whole requests show as steps and are drawn as such
-SIDE_HEIGHT = 0.62  # of the axis: where the two sides are named
-HEADROOM = 1.3  # of the peak; the two lines leave the figure above it
+SIDE_HEIGHT = 0.84  # of the axis: where the two sides are named
+HEADROOM = 1.4  # of the peak; the two lines leave the figure above it
 
 
 def ratio_figure(sizing: Sizing) -> Figure:
@@ -24,21 +26,30 @@ def ratio_figure(sizing: Sizing) -> Figure:
     figure = layout(sizing, "Requests against the ratio r", height=HEIGHT, characters=CHARACTERS)
     marked = _marked(sizing)
     low, high = min(marked.values()) / REACH, max(marked.values()) * REACH
-    curve = over_ratio(sizing.scenario, ratio_grid(low, high, *marked.values(), *_plateau(sizing)))
+    plateau = _plateau(sizing, low, high)
+    curve = over_ratio(sizing.scenario, ratio_grid(low, high, *marked.values(), *plateau))
     top = max(int(curve.runs.max()), 1) * HEADROOM
     figure["xaxis"] = source_axis(
         "r, --mamba-full-memory-ratio (above 1 is legal)", type="log", **_ratio_ticks(low, high)
     )
     figure["yaxis"] = axis("requests that run at once", range=[0, top], **({"dtick": 1} if top < FEW / 4 else {}))
     figure["hovermode"] = "x"
-    figure["shapes"] = _band(sizing)
+    figure["shapes"] = _band(plateau)
     x = curve.ratio.tolist()
-    by_kv = curve.kv_cap < curve.clamp
+    by_kv = (curve.runs == curve.kv_cap) & (curve.kv_cap < curve.clamp)
+    by_state = (curve.runs == curve.clamp) & ~by_kv
     data = [
-        line(x, curve.clamp.tolist(), "@state", dash="dash", name="mamba clamp"),
-        line(x, curve.kv_cap.tolist(), "@kv", dash="dash", name="KV cap"),
-        line(x, np.where(by_kv, np.nan, curve.runs).tolist(), "@state", width=6, name="runs, state pool binds"),
-        line(x, np.where(by_kv, curve.runs, np.nan).tolist(), "@kv", width=6, name="runs, KV pool binds"),
+        line(x, _below(curve.clamp, top), "@state", dash="dash", name="mamba clamp"),
+        line(x, _below(curve.kv_cap, top), "@kv", dash="dash", name="KV cap"),
+        *(
+            line(x, np.where(side, curve.runs, np.nan).tolist(), color, width=6, name=name)
+            for side, color, name in (
+                (by_state, "@state", "runs, state pool binds"),
+                (by_kv, "@kv", "runs, KV pool binds"),
+                (~by_state & ~by_kv, "@ink", "runs, the engine's cap binds or it refuses"),
+            )
+            if side.any()
+        ),
         line(x, curve.runs.tolist(), "@ink", width=0, opacity=0)
         | {
             "name": "hover",
@@ -58,6 +69,11 @@ def ratio_figure(sizing: Sizing) -> Figure:
     return {"data": [_finite(trace) for trace in data], "layout": figure}
 
 
+def _below(requests: Any, top: float) -> list[float]:
+    """The part of a line that leaves the head of the figure to its label."""
+    return list(np.where(requests <= top * LINES_UP_TO, requests, np.nan))
+
+
 def _marked(sizing: Sizing) -> dict[str, float]:
     """The ratios to mark; one mark where two of them are the same."""
     r_star = flag_ratio(sizing.r_star)
@@ -67,24 +83,27 @@ def _marked(sizing: Sizing) -> dict[str, float]:
         marks["now"] = sizing.ratio_now
     if r_star != DEFAULT_RATIO:
         is_now = sizing.scenario.split == "ratio" and sizing.ratio_now == DEFAULT_RATIO
-        marks["default, now" if is_now else "default"] = DEFAULT_RATIO
+        marks["now (default)" if is_now else "default"] = DEFAULT_RATIO
     return marks
 
 
-def _plateau(sizing: Sizing) -> list[float]:
+def _plateau(sizing: Sizing, low: float, high: float) -> list[float]:
+    """The ratios of the optimum, as far as they lie on the axis; empty where there are none."""
     best = sizing.optimum
-    return [edge for edge in (best.ratio_low, best.ratio_high) if edge is not None] if best else []
+    if best is None or best.ratio_low is None:
+        return []
+    edges = [max(best.ratio_low, low), min(best.ratio_high or high, high)]
+    return edges if edges[0] <= edges[1] else []
 
 
-def _band(sizing: Sizing) -> list[Figure]:
-    edges = _plateau(sizing)
-    if not edges:
+def _band(plateau: list[float]) -> list[Figure]:
+    if not plateau:
         return []
     return [
         {
             "type": "rect",
-            "x0": edges[0],
-            "x1": edges[1],
+            "x0": plateau[0],
+            "x1": plateau[1],
             "y0": 0,
             "y1": 1,
             "yref": "paper",
@@ -126,18 +145,15 @@ def _mark_labels(marked: dict[str, float], runs: dict[str, int]) -> list[Label]:
 
 
 def _best_label(sizing: Sizing, top: float) -> list[Figure]:
+    """Over the middle of the axis, where it is never cut; the band below it shows where the range lies."""
     best = sizing.optimum
-    if best is None or best.ratio_low is None or best.ratio_high is None:
+    if best is None:
         return []
-    low, high = number(best.ratio_low, 3), number(best.ratio_high, 3)
-    return [
-        text(
-            f"best: {requests_text(best.runs)}, r {low} to {high}",
-            x=math.log10(best.ratio_low * best.ratio_high) / 2,
-            y=top,
-        )
-        | {"yanchor": "top", "bgcolor": "@paper"}
-    ]
+    if best.ratio_low is None:
+        words = "the engine ignores the ratio here: radix cache off and a request count is set"
+    else:
+        words = f"best: {requests_text(best.runs)}, r {ratio_range_text(best.ratio_low, best.ratio_high)}"
+    return [text(words, x=0.5, y=top, xref="paper") | {"xanchor": "center", "yanchor": "top"}]
 
 
 def _runs_at(ratios: "np.ndarray", runs: "np.ndarray", ratio: float) -> int:
