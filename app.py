@@ -55,7 +55,9 @@ def show_flags(found: Flags | None) -> None:
         st.markdown("No flag to set: no split of this rest runs a request at this L.")
         return
     ratio, pin = st.columns(2)
-    ratio.code(found.ratio or "(the engine ignores the ratio here)", language=None)
+    ratio.caption(f"Set the ratio: {found.ratio_runs} run" if found.ratio else "The engine ignores the ratio here")
+    ratio.code(found.ratio or "-", language=None)
+    pin.caption(f"or pin the slots, per rank: {found.pin_runs} run")
     pin.code(found.pin, language=None)
 
 

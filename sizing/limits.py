@@ -53,7 +53,7 @@ def _state_limit(scenario: Scenario, rank: Rank, pools: Pools) -> Limit:
     return Limit(
         name="state pool",
         requests=int(pools.clamp),
-        why=f"{count(int(pools.slots))} slots // {rank.S} slots per request",
+        why=f"{count(int(pools.slots))} slots // {rank.S} {'slot' if rank.S == 1 else 'slots'} per request",
         lifted_by="a larger --max-running-requests" if ratio_is_ignored(scenario) else by_ratio,
     )
 

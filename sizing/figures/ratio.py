@@ -7,6 +7,7 @@ import numpy as np
 
 from sizing.curves import over_ratio, ratio_grid
 from sizing.figures.theme import SMALL, Figure, Label, axis, labels, layout, line, points, source_axis, text
+from sizing.pools import ratio_is_ignored
 from sizing.scenario import DEFAULT_RATIO
 from sizing.solve import Sizing
 from sizing.split import Split
@@ -25,7 +26,8 @@ def ratio_figure(sizing: Sizing) -> Figure:
     """What runs at L for every ratio around the balance; the engine's default, the ratio that is set and r* marked."""
     figure = layout(sizing, "Requests against the ratio r", height=HEIGHT, characters=CHARACTERS)
     marked = _marked(sizing)
-    low, high = min(marked.values()) / REACH, max(marked.values()) * REACH
+    around = list(marked.values()) or [DEFAULT_RATIO]
+    low, high = min(around) / REACH, max(around) * REACH
     plateau = _plateau(sizing, low, high)
     curve = over_ratio(sizing.scenario, ratio_grid(low, high, *marked.values(), *plateau))
     top = max(int(curve.runs.max()), 1) * HEADROOM
@@ -75,7 +77,9 @@ def _below(requests: Any, top: float) -> list[float]:
 
 
 def _marked(sizing: Sizing) -> dict[str, float]:
-    """The ratios to mark; one mark where two of them are the same."""
+    """The ratios to mark; one mark where two of them are the same, none where the engine ignores the ratio."""
+    if ratio_is_ignored(sizing.scenario):
+        return {}
     r_star = flag_ratio(sizing.r_star)
     marks = {"r*": r_star}
     now = sizing.now.ratio if isinstance(sizing.now, Split) else sizing.ratio_now

@@ -140,6 +140,48 @@ def test_a_wrong_link_is_reported_as_text(page: Page, base_url: str) -> None:
     assert page.locator('[data-testid="stMain"] img').count() == 0
 
 
+def test_typed_inputs_survive_a_visit_to_the_other_page(page: Page, base_url: str) -> None:
+    """What was typed is still there on the other page and back again, and in the address."""
+    open_balance(page, base_url)
+    exact(page).fill("12345")
+    exact(page).press("Enter")
+    expect(page.get_by_text("at L = 12,345")).to_be_visible()
+    rest = page.get_by_role("spinbutton", name="rest")
+    rest.fill("40")
+    rest.press("Enter")
+    page.wait_for_url("**rest_gib=40*")
+    page.get_by_role("link", name="Reference").click()
+    expect(page.get_by_role("heading", name="Reference", exact=True)).to_be_visible()
+    expect(exact(page)).to_have_value("12345")
+    page.get_by_role("link", name="Balance").click()
+    expect(page.get_by_text("at L = 12,345")).to_be_visible()
+    expect(rest).to_have_value("40.000")
+    page.wait_for_url("**rest_gib=40*")
+
+
+def test_the_ratio_is_still_there_when_its_box_comes_back(page: Page, base_url: str) -> None:
+    """Looking at the balanced split and back loses nothing."""
+    open_balance(page, base_url)
+    ratio = page.get_by_role("spinbutton", name="Ratio r")
+    ratio.fill("2")
+    ratio.press("Enter")
+    page.wait_for_url("**mamba_full_memory_ratio=2*")
+    page.get_by_role("radio", name="balanced").click()
+    expect(page.get_by_text("This is the balanced split.")).to_be_visible()
+    page.get_by_role("radio", name="ratio").click()
+    expect(ratio).to_have_value("2")
+    page.wait_for_url("**mamba_full_memory_ratio=2*")
+
+
+@pytest.mark.parametrize("typed", ["1e18", "3.7", "32 thousand"])
+def test_problem_a_length_is_never_misread(page: Page, base_url: str, typed: str) -> None:
+    """What is not a whole number of tokens gets a sentence, never another number."""
+    open_balance(page, base_url)
+    exact(page).fill(typed)
+    exact(page).press("Enter")
+    expect(page.get_by_text(f"L must be a whole number, not “{typed}”.")).to_be_visible()
+
+
 def test_hovering_says_clamp_cap_and_what_binds(page: Page, base_url: str) -> None:
     """The whole range can be explored under the pointer, without a round trip."""
     open_balance(page, base_url)
@@ -170,7 +212,10 @@ def test_zoom_survives_a_slider_move(page: Page, base_url: str) -> None:
     assert page.evaluate(ask) == zoomed
 
 
-@pytest.mark.parametrize("query", ["", "?D=4", "?dcp_size=8&L=262144", "?L=512", "?rest_gib=3&L=131072"])
+@pytest.mark.parametrize(
+    "query",
+    ["", "?D=4", "?dcp_size=8&L=262144", "?L=512", "?rest_gib=3&L=131072", "?L=32768&D=4&mamba_ssm_dtype=bfloat16"],
+)
 def test_no_label_is_clipped(page: Page, base_url: str, query: str) -> None:
     """Every word of every figure lies inside its figure, at slide widths."""
     open_balance(page, f"{base_url}/{query}")
@@ -178,6 +223,7 @@ def test_no_label_is_clipped(page: Page, base_url: str, query: str) -> None:
         page.set_viewport_size({"width": width, "height": 1080})
         page.wait_for_function(FILLED, arg=width)
         assert page.evaluate(CLIPPED) == []
+        assert page.evaluate(OVERLAPPING) == []
 
 
 # Plotly has redrawn the figure to the width that its frame has now.
@@ -191,6 +237,17 @@ CLIPPED = """() => [...document.querySelectorAll('[data-figure]')].flatMap((figu
     return box.width && (box.left < edge.left - 0.5 || box.right > edge.right + 0.5
       || box.top < edge.top - 0.5 || box.bottom > edge.bottom + 0.5);
   }).map((text) => figure.dataset.figure + ': ' + text.textContent);
+})"""
+
+
+# Two labels of one figure that cover each other by more than a stroke, axis labels among them.
+OVERLAPPING = """() => [...document.querySelectorAll('[data-figure]')].flatMap((figure) => {
+  const texts = [...figure.querySelectorAll('svg text')].map((text) => [text, text.getBoundingClientRect()])
+    .filter(([text, box]) => box.width && text.textContent.trim());
+  return texts.flatMap(([one, a], index) => texts.slice(index + 1).filter(([, b]) =>
+    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 3
+      && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4
+  ).map(([other]) => figure.dataset.figure + ': ' + one.textContent + ' / ' + other.textContent));
 })"""
 
 
