@@ -18,7 +18,7 @@ ROOM = 12  # how many times longer than its start a region must reach in L to ho
 FEW = 5  # requests; a clamp below it leaves no room under the lines
 DOT = 22  # [px] size of the user's dot, which is a letter
 CLEAR = 1.1  # a label stands this factor off its line
-LOW_CLAMP = 0.38  # of the axis: below it the corner under the envelope is too small for a label
+LOW_CLAMP = 0.52  # of the axis: below it the corner under the envelope is too small for a label
 
 
 def crossing_figure(sizing: Sizing) -> Figure:
@@ -245,13 +245,13 @@ def _balance_label(shown: Split, low: float, high: float) -> Figure:
             yref="paper",
         ) | {"xanchor": "right", "yanchor": "top"}
     under = math.log(shown.clamp / low) > LOW_CLAMP * math.log(high / low)
-    left = shown.crossing > (L_LOW * 8 if under else L_HIGH / 6)
+    left = shown.crossing > L_HIGH / 6
     return {
         "text": f"<b>balance point</b><br>L = {count(shown.crossing)}, {_meeting(shown)}",
         "x": math.log10(shown.crossing),
         "y": math.log10(shown.clamp),
-        "ax": -34 if left else 34,
-        "ay": 52 if under else -84,
+        "ax": -20 if left else 20,
+        "ay": 88 if under else -84,
         "xanchor": "right" if left else "left",
         "arrowcolor": "@muted",
         "arrowwidth": 1,

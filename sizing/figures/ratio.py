@@ -65,7 +65,7 @@ def ratio_figure(sizing: Sizing) -> Figure:
     runs = {name: _runs_at(curve.ratio, curve.runs, ratio) for name, ratio in marked.items()}
     symbols = ["diamond" if name == "r*" else "circle" for name in marked]
     data.append(points(list(marked.values()), list(runs.values()), symbols))
-    data.append(labels([*_side_labels(low, high, top), *_mark_labels(marked, runs)]))
+    data.append(labels([*_side_labels(low, high, top), *_mark_labels(marked, runs, top)]))
     if top < FEW:
         data = [trace | {"line": trace["line"] | {"shape": "hv"}} if "line" in trace else trace for trace in data]
     return {"data": [_finite(trace) for trace in data], "layout": figure}
@@ -135,14 +135,15 @@ def _side_labels(low: float, high: float, top: float) -> list[Label]:
     ]
 
 
-def _mark_labels(marked: dict[str, float], runs: dict[str, int]) -> list[Label]:
-    """Beside each mark: the rightmost to its right, the others to their left, so that they do not meet."""
+def _mark_labels(marked: dict[str, float], runs: dict[str, int], top: float) -> list[Label]:
+    """Beside each mark, the rightmost to its right, the others to their left; above the steps of few requests."""
+    height = "top" if top < FEW else "middle"
     return [
         Label(
             f"   {name} {ratio_text(ratio)}: <b>{count(runs[name])}</b>   ",
             ratio,
             runs[name],
-            "top right" if ratio == max(marked.values()) else "top left",
+            f"{height} right" if ratio == max(marked.values()) else f"{height} left",
         )
         for name, ratio in marked.items()
     ]
