@@ -53,9 +53,10 @@ function draw(Plotly, root, data) {
       element.setAttribute("role", "figure");
     }
     element.setAttribute("aria-label", figure.alt);
-    const drawn = kept(element.drawn, painted({ data: figure.data, layout: figure.layout }, palette));
-    element.drawn = drawn;
-    Plotly.react(element, drawn.data, { ...drawn.layout, uirevision: "keep" }, figure.config); // zoom stays
+    const first = !element.drawn;
+    element.drawn = kept(element.drawn, painted({ data: figure.data, layout: figure.layout }, palette));
+    const layout = { ...element.drawn.layout, uirevision: "keep" }; // zoom stays
+    Plotly.react(element, element.drawn.data, layout, first ? figure.config : undefined);
   }
 }
 

@@ -12,6 +12,7 @@ from sizing.units import GIB, gib, ratio_text
 
 HEIGHT = 420
 CHARACTERS = 88
+SEEN_SHARE = 0.003  # of the bar: less is thinner than a pixel; the words below each bar say it all the same
 LABEL_SHARE = 0.18  # of the bar: the narrowest piece that holds its label
 
 
@@ -52,7 +53,8 @@ def memory_figure(sizing: Sizing) -> Figure:
             text("No split shown: SGLang would refuse to start.", x=0.5, y=0.5, xref="paper", yref="paper")
         )
     data = [_piece(piece, bars, sizing.scenario.rest_gib) for piece in PIECES]
-    return {"data": [trace for trace in data if any(trace["x"])], "layout": figure}
+    seen = max(sizing.scenario.rest_gib, 0) * SEEN_SHARE
+    return {"data": [trace for trace in data if max(trace["x"], default=0) > seen], "layout": figure}
 
 
 def _bars(sizing: Sizing) -> dict[str, Split | Refusal]:

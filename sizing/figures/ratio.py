@@ -40,11 +40,17 @@ def ratio_figure(sizing: Sizing) -> Figure:
     x = curve.ratio.tolist()
     by_kv = (curve.runs == curve.kv_cap) & (curve.kv_cap < curve.clamp)
     by_state = (curve.runs == curve.clamp) & ~by_kv
+    hover = {
+        "hoverinfo": "all",
+        "customdata": np.stack([curve.clamp, curve.kv_cap], axis=1).tolist(),
+        "hovertemplate": "r %{x:.4g}<br>mamba clamp %{customdata[0]:,}<br>KV cap %{customdata[1]:,}<br>"
+        "<b>%{y:,} run</b><extra></extra>",
+    }
     data = [
         line(x, _below(curve.clamp, top), "@state", dash="dash", name="mamba clamp"),
         line(x, _below(curve.kv_cap, top), "@kv", dash="dash", name="KV cap"),
         *(
-            line(x, np.where(side, curve.runs, np.nan).tolist(), color, width=6, name=name)
+            line(x, np.where(side, curve.runs, np.nan).tolist(), color, width=6, name=name) | hover
             for side, color, name in (
                 (by_state, "@state", "runs, state pool binds"),
                 (by_kv, "@kv", "runs, KV pool binds"),
@@ -52,14 +58,6 @@ def ratio_figure(sizing: Sizing) -> Figure:
             )
             if side.any()
         ),
-        line(x, curve.runs.tolist(), "@ink", width=0, opacity=0)
-        | {
-            "name": "hover",
-            "hoverinfo": "all",
-            "customdata": np.stack([curve.clamp, curve.kv_cap], axis=1).tolist(),
-            "hovertemplate": "r %{x:.4g}<br>mamba clamp %{customdata[0]:,}<br>KV cap %{customdata[1]:,}<br>"
-            "<b>%{y:,} run</b><extra></extra>",
-        },
     ]
     figure["annotations"] += _best_label(sizing, top)
     runs = {name: _runs_at(curve.ratio, curve.runs, ratio) for name, ratio in marked.items()}
