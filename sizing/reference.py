@@ -251,7 +251,7 @@ def measured_doubts_table() -> Table:
         columns=("run", "rest used", "rest that would fit", "read from", "what may be off, and why"),
         rows=tuple(_doubts_row(run) for run in examples.MEASURED),
         note="rest in GiB per rank. Each run has two or three measured numbers and one unknown, its rest: "
-        "that one value gives them all is the test of the rules, whichever value it is. Inside a range a few "
+        "one value of rest that gives all numbers of a run at once is what confirms the rules. Inside a range a few "
         "values do not fit: where one more slot does, KV loses its bytes.",
     )
 
@@ -347,6 +347,29 @@ _GLOSSARY = (
         "requests",
     ),
     ("L", "Average context of one request, input and output together.", "tokens"),
+    ("//", "Whole division: what is left over is dropped, so 257 // 5 is 51.", "-"),
+    (
+        "binds",
+        "The smallest limit binds: it decides how many requests run, and memory behind the other limits idles.",
+        "-",
+    ),
+    (
+        "requests asked",
+        "--max-running-requests, or the 48 that the engine assumes under speculation when it is unset.",
+        "requests",
+    ),
+    (
+        "estimate",
+        "What the engine aims for when no request count is asked: int(tokens / context_length × 512), at least "
+        "2,048 and at most 4,096.",
+        "requests",
+    ),
+    ("tokens // 2", "The engine never admits more requests than half the KV tokens of one rank.", "requests"),
+    (
+        "SSM part, conv part",
+        "The two parts of a slot. --mamba-ssm-dtype rescales the SSM part; the conv part stays in bfloat16 by default.",
+        "bytes per rank",
+    ),
     (
         "token_equiv",
         "State bytes per slot over KV bytes per token: the KV tokens that one slot costs.",
