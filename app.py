@@ -55,9 +55,12 @@ def show_flags(found: Flags | None) -> None:
         st.markdown("No flag to set: no split of this rest runs a request at this L.")
         return
     ratio, pin = st.columns(2)
-    ratio.caption(f"Set the ratio: {found.ratio_runs} run" if found.ratio else "The engine ignores the ratio here")
+    by_ratio, by_pin = ("Take", "or") if found.take == "ratio" else ("or", "Take")
+    ratio.caption(
+        f"{by_ratio} the ratio: {found.ratio_runs} run" if found.ratio else "The engine ignores the ratio here"
+    )
     ratio.code(found.ratio or "-", language=None)
-    pin.caption(f"or pin the slots, per rank: {found.pin_runs} run")
+    pin.caption(f"{by_pin} the pin, slots per rank: {found.pin_runs} run")
     pin.code(found.pin, language=None)
 
 

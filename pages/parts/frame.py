@@ -26,22 +26,23 @@ def show_page(title: str, body: Callable[[Scenario], None]) -> None:
     st.set_page_config(page_title=f"{title} · Hybrid Pool Sizing", page_icon="⚖️", layout="wide")
     _settle_memory()
     _read_link(title)
-    _page_links()
-    sliders = st.sidebar.container()
     with st.sidebar:
+        links, sliders = st.container(horizontal=True), st.container()
         draw_inputs()
-    _live(sliders, body)
+    _live(links, sliders, body)
 
 
 @st.fragment
-def _live(sliders: DeltaGenerator, body: Callable[[Scenario], None]) -> None:
+def _live(links: DeltaGenerator, sliders: DeltaGenerator, body: Callable[[Scenario], None]) -> None:
     """The sliders and all that follows from them: a move reruns this alone and leaves the other inputs standing."""
     with sliders:
         draw_sliders()
     found = read_scenario(hold())
+    if isinstance(found, Scenario):
+        _write_link(found)
+    _page_links(links)
     if not isinstance(found, Scenario):
         _stop(found)
-    _write_link(found)
     _report(found)
     body(found)
 
@@ -57,10 +58,10 @@ def _settle_memory() -> None:
     gc.freeze()
 
 
-def _page_links() -> None:
-    with st.sidebar.container(horizontal=True):
-        for file, name in PAGES.items():
-            st.page_link(file, label=name)
+def _page_links(place: DeltaGenerator) -> None:
+    """Links to the pages, with the inputs in them: a page opened without would leave an empty step in the history."""
+    for file, name in PAGES.items():
+        place.page_link(file, label=name, query_params=st.session_state.get("link", {}))
 
 
 def _read_link(page: str) -> None:

@@ -153,10 +153,30 @@ def test_typed_inputs_survive_a_visit_to_the_other_page(page: Page, base_url: st
     page.get_by_role("link", name="Reference").click()
     expect(page.get_by_role("heading", name="Reference", exact=True)).to_be_visible()
     expect(exact(page)).to_have_value("12345")
+    page.go_back()
+    expect(page.get_by_text("at L = 12,345")).to_be_visible()
+    page.go_forward()
+    expect(page.get_by_role("heading", name="Reference", exact=True)).to_be_visible()
     page.get_by_role("link", name="Balance").click()
     expect(page.get_by_text("at L = 12,345")).to_be_visible()
     expect(rest).to_have_value("40.000")
     page.wait_for_url("**rest_gib=40*")
+
+
+def test_a_wrong_input_survives_a_visit_to_the_other_page(page: Page, base_url: str) -> None:
+    """A number that was refused is still in its box after a visit, to be corrected."""
+    open_balance(page, f"{base_url}/?D=4")
+    exact(page).fill("0")
+    exact(page).press("Enter")
+    expect(page.get_by_text("L must be 1 or more, not “0”.")).to_be_visible()
+    page.get_by_role("link", name="Reference").click()
+    expect(page.get_by_text("L must be 1 or more, not “0”.")).to_be_visible()
+    page.get_by_role("link", name="Balance").click()
+    expect(exact(page)).to_have_value("0")
+    exact(page).fill("8K")
+    exact(page).press("Enter")
+    expect(page.get_by_text("at L = 8,192")).to_be_visible()
+    page.wait_for_url("**D=4*")
 
 
 def test_the_ratio_is_still_there_when_its_box_comes_back(page: Page, base_url: str) -> None:
