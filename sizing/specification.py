@@ -71,7 +71,9 @@ def reasons_to_pin(
     if ratio < FRAGILE_RATIO:
         reasons.append(f"a ratio below {FRAGILE_RATIO} is fragile: a small change moves a large share of the slots")
     if dcp_size > 1:
-        reasons.append("under DCP the balance lies beyond any realistic L, so a slot count says what you mean")
+        reasons.append(
+            "under DCP the balance moves far out in L and the ratio gets large: a slot count says what you mean"
+        )
     return tuple(reasons)
 
 

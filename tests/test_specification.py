@@ -135,5 +135,5 @@ def test_problem_every_reason_to_pin() -> None:
     assert reasons_to_pin(2 * GIB, ratio=0.125, state_bytes_per_slot=GIB // 4, S=5, dcp_size=8) == (
         "the state budget of 0.22 GiB is under one request's worth (1.25 GiB)",
         "a ratio below 0.15 is fragile: a small change moves a large share of the slots",
-        "under DCP the balance lies beyond any realistic L, so a slot count says what you mean",
+        "under DCP the balance moves far out in L and the ratio gets large: a slot count says what you mean",
     )

@@ -95,10 +95,8 @@ BYTES = (
 
 def context_notches() -> list[int]:
     """The stops of the L slider [tokens]: eight to each doubling from 256 to 1M."""
-    octaves = (L_HIGH // L_LOW).bit_length() - 1
-    return [L_LOW * 2**octave * (OCTAVE + step) // OCTAVE for octave in range(octaves) for step in range(OCTAVE)] + [
-        L_HIGH
-    ]
+    starts = [L_LOW * 2**octave for octave in range((L_HIGH // L_LOW).bit_length() - 1)]
+    return [start * (OCTAVE + step) // OCTAVE for start in starts for step in range(OCTAVE)] + [L_HIGH]
 
 
 def _context() -> None:

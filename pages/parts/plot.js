@@ -14,7 +14,7 @@ function plotly(url) {
   return library;
 }
 
-const NUMBERS = new Set(["x", "y", "base", "customdata"]); // long, and without colours
+const NUMBERS = new Set(["x", "y", "customdata"]); // long, and without colours
 
 // Colour names ("@state") become the colours of the palette that fits the page's background.
 function painted(value, palette) {
