@@ -51,7 +51,8 @@ def _choice(sizing: Sizing, best: Optimum, balanced: Split | None, pin_runs: int
     if balanced is None:
         return "pin", f"The pin: the ratio cannot be used here. {pin_why}"
     if sizing.reasons_to_pin:
-        return "pin", f"The pin: {' and '.join(sizing.reasons_to_pin)}. {pin_why}"
+        cost = f" It runs {count(balanced.runs - pin_runs)} fewer than the ratio." if pin_runs < balanced.runs else ""
+        return "pin", f"The pin: {' and '.join(sizing.reasons_to_pin)}. {pin_why}{cost}"
     if pin_runs > balanced.runs:
         return "pin", f"The pin: it runs {count(pin_runs)}, the balance ratio {count(balanced.runs)}. {pin_why}"
     return "ratio", (

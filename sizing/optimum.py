@@ -61,8 +61,8 @@ def best_split(scenario: Scenario, rank: Rank) -> Optimum | None:
     most = int(rank.rest_gib * GIB / rank.slot_bytes) + 1
     high = _last(low, most, lambda slots: _runs(scenario, rank, slots) >= runs)
     ratios = _ratio_range(scenario, rank, low, high)
-    spare = int(S > 1 and _most_requests(scenario, rank, spare=1) > 0)
-    requests = _most_requests(scenario, rank, spare=1) if spare else runs
+    spared = _most_requests(scenario, rank, spare=1) if S > 1 else 0
+    spare, requests = (1, spared) if spared else (0, runs)
     return Optimum(
         runs=runs,
         slots_low=low,

@@ -34,7 +34,7 @@ def optimal_ratio(
 
 def predict_slots(rest_bytes: float, ratio: float, state_bytes_per_slot: float) -> int:
     """Slots of the state budget rest x r / (1 + r) [slots]."""
-    return int(rest_bytes * ratio / (1 + ratio) / state_bytes_per_slot)
+    return max(int(rest_bytes * ratio / (1 + ratio) / state_bytes_per_slot), 0)
 
 
 def predict_clamp(rest_bytes: float, ratio: float, state_bytes_per_slot: float, S: int, D: int = 0) -> int:
@@ -44,7 +44,7 @@ def predict_clamp(rest_bytes: float, ratio: float, state_bytes_per_slot: float, 
 
 def kv_tokens(rest_bytes: float, ratio: float, kv_bytes_per_token: float) -> int:
     """KV tokens on one rank [tokens] of the KV budget rest / (1 + r)."""
-    return int(rest_bytes / (1 + ratio) / kv_bytes_per_token)
+    return max(int(rest_bytes / (1 + ratio) / kv_bytes_per_token), 0)
 
 
 def kv_cap(tokens: int, dcp_size: int, L: int) -> int:

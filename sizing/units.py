@@ -4,6 +4,7 @@
 """
 
 import re
+from decimal import Decimal
 
 GIB = 2**30
 MIB = 2**20
@@ -39,8 +40,8 @@ def flag_ratio(ratio: float) -> float:
 
 def ratio_text(ratio: float) -> str:
     """A ratio [-] as it is typed after the flag: 2.2045, 0.9, 14."""
-    text = f"{flag_ratio(ratio):.10f}".rstrip("0").rstrip(".")
-    return text or "0"
+    text = f"{Decimal(f'{ratio:.5g}'):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def ratio_range_text(low: float, high: float | None) -> str:

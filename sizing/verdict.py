@@ -98,7 +98,7 @@ def _short_of_best(optimum: Optimum, runs: int) -> tuple[str, ...]:
 
 
 def _best(optimum: Optimum) -> str:
-    return f"The best split runs {count(optimum.runs)} ({count(optimum.slots_low)} slots)."
+    return f"The best split runs {count(optimum.runs)} (K = {count(optimum.slots_low)})."
 
 
 def _capital(text: str) -> str:
@@ -111,6 +111,7 @@ def advice(sizing: Sizing) -> tuple[Advice, ...]:
         _free_lever,
         _fragile,
         _dcp,
+        _whole_pages,
         _uncertain,
         _speculation,
         _draft_kv,
@@ -199,14 +200,14 @@ def _speculation(sizing: Sizing) -> Advice | None:
     unset = "" if scenario.max_running_requests else " (unset: the engine assumes it under speculation)"
     better = sizing.raised is not None and sizing.raised.runs > now.runs
     cure = (
-        f"Raise the flag to {now.clamp}: {sizing.raised.runs} run."
+        f"Raise the flag to {count(now.clamp)}: {count(sizing.raised.runs)} run."
         if better and sizing.raised
         else "Raising the flag runs no more here; take the ratio or the pin above."
     )
     return Advice(
         topic="Speculation: the split is not r",
-        text=f"Draft states are charged for --max-running-requests {asked}{unset}, while the solve assumed "
-        f"{now.clamp}: what is not used of the reserve goes to KV. {cure}",
+        text=f"Draft states are charged for --max-running-requests {count(asked)}{unset}, while the solve assumed "
+        f"{count(now.clamp)}: what is not used of the reserve goes to KV. {cure}",
     )
 
 

@@ -6,7 +6,7 @@ from sizing.problems import Refusal
 from sizing.scenario import Scenario
 from sizing.solve import Sizing
 from sizing.split import Split
-from sizing.units import GIB, count, gib, number, ratio_range_text, ratio_text
+from sizing.units import GIB, count, gib, number, ratio_range_text, ratio_text, requests_text
 
 
 class Step(BaseModel):
@@ -76,7 +76,7 @@ def _split_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
             quantity="mamba clamp",
             formula="K // S",
             numbers=f"{count(now.slots)} // {sizing.S}",
-            result=f"{count(now.clamp)} requests",
+            result=requests_text(now.clamp),
         ),
         Step(
             quantity="KV bytes",
@@ -95,13 +95,13 @@ def _split_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
             quantity="KV cap at L",
             formula="KV tokens x dcp_size // L",
             numbers=f"{count(now.kv_rows)} x {scenario.dcp_size} // {count(scenario.L)}",
-            result=f"{count(now.kv_cap)} requests",
+            result=requests_text(now.kv_cap),
         ),
         Step(
             quantity="what runs",
             formula="the smallest limit",
             numbers=", ".join(f"{limit.name} {count(limit.requests)}" for limit in now.limits),
-            result=f"{count(now.runs)} requests",
+            result=requests_text(now.runs),
         ),
         Step(
             quantity="balance point",
@@ -170,7 +170,8 @@ def _whole_pages(scenario: Scenario, said: int, now: Split) -> tuple[Comparison,
     """Said only where whole pages hold fewer requests than tokens // L."""
     if now.kv_cap_whole_pages == now.kv_cap:
         return ()
-    why = f"a request occupies whole pages of page_size x dcp_size = {scenario.page_size * scenario.dcp_size} tokens"
+    page = count(scenario.page_size * scenario.dcp_size)
+    why = f"a request occupies whole pages of page_size x dcp_size = {page} tokens"
     return (_compared("KV cap in whole pages", said, now.kv_cap_whole_pages, why),)
 
 

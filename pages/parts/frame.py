@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain
-from pages.parts.inputs import draw_inputs, draw_sliders, hold, keep, put
+from pages.parts.inputs import draw_inputs, draw_sliders, hold, keep, put, standing
 from sizing import Problem, Scenario, read_scenario
 from sizing.link import from_query, to_query
 from sizing.scenario import DEFAULTS
@@ -72,16 +72,18 @@ def _read_link(page: str) -> None:
     """
     state, query = st.session_state, st.query_params.to_dict()
     first = "link" not in state
-    moved = not first and any(state.get(name) != state["seen"].get(name) for name in DEFAULTS)
+    moved = not first and standing() != state["seen"]
     same_page = state.get("page") == page
     if not same_page:
         state["page"] = page
-        state.pop("split_drawn", None)
+        for widget in ("split_drawn", "L_slider"):  # on another page these are new and know nothing
+            state.pop(widget, None)
         keep(*DEFAULTS)
     if first or (query != state["link"] and not moved and (same_page or query)):
         scenario, state["problems"] = from_query(query)
         for name, value in scenario.model_dump().items():
             put(name, value)
+        state["held"] = {name: state[name] for name in DEFAULTS}
         state["problems_of"] = scenario
 
 
@@ -91,7 +93,7 @@ def _write_link(scenario: Scenario) -> None:
     if st.query_params.to_dict() != query:
         st.query_params.from_dict(query)
     st.session_state["link"] = query
-    st.session_state["seen"] = {name: st.session_state[name] for name in DEFAULTS}
+    st.session_state["seen"] = dict(st.session_state["held"])
 
 
 def _report(scenario: Scenario) -> None:

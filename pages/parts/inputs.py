@@ -41,13 +41,14 @@ def draw_inputs() -> None:
 
 
 def keep(*names: str) -> None:
-    """Set values again whose widgets were not drawn in the run before; Streamlit drops those.
+    """Set values again whose widgets were not drawn in the run before; Streamlit drops or empties those.
 
     Only then: a value that is set beside a widget that stands already makes the browser draw that widget again.
     """
     held = st.session_state.get("held", DEFAULTS)
     for name in names:
-        put(name, st.session_state.get(name, held[name]))
+        there = st.session_state.get(name)
+        put(name, held[name] if there in (None, "") else there)
 
 
 def put(name: str, value: object) -> None:
@@ -55,17 +56,26 @@ def put(name: str, value: object) -> None:
     st.session_state[name] = ("" if value is None else str(value)) if name in TYPED else value
 
 
+def standing() -> dict[str, Any]:
+    """What stands in each input, in the form of its widget; remembered where the widget is not drawn."""
+    state = st.session_state
+    held = state.get("held", DEFAULTS)
+    undrawn = {name for split, name in SPLIT_NUMBERS.items() if split != state.get("split")}
+    return {name: state[name] if name in state and name not in undrawn else held[name] for name in DEFAULTS}
+
+
 def hold() -> dict[str, Any]:
-    """What stands in the inputs, unchecked; remembered, for Streamlit forgets a widget that is not drawn."""
-    st.session_state["held"] = {name: st.session_state[name] for name in DEFAULTS}
-    return {name: _read(name) for name in DEFAULTS}
+    """Remember what stands in the inputs, and give it unchecked, with empty boxes as None."""
+    st.session_state["held"] = standing()
+    return {name: _unboxed(name, value) for name, value in st.session_state["held"].items()}
 
 
-def _read(name: str) -> Any:
-    value = st.session_state[name]
+def _unboxed(name: str, value: Any) -> Any:
     return (value.strip() or None) if name in TYPED and isinstance(value, str) else value
 
 
+# The number that belongs to a way to split; its box is drawn for that way alone.
+SPLIT_NUMBERS = {"ratio": "mamba_full_memory_ratio", "pin": "max_mamba_cache_size"}
 SCHEDULER = ("disable_overlap_schedule", "skip_decode_lock", "disable_radix_cache", "pp_size", "page_size")
 LIMITS = ("max_running_requests", "max_total_tokens", "context_length")
 # Whole numbers without a slider: typed as text.
@@ -143,7 +153,7 @@ def _split() -> None:
     )
     split = st.session_state["split"]
     if split != st.session_state.get("split_drawn"):
-        keep("mamba_full_memory_ratio", "max_mamba_cache_size")
+        keep(*SPLIT_NUMBERS.values())
         st.session_state["split_drawn"] = split
     if split == "ratio":
         _number("mamba_full_memory_ratio", step=0.1, format="%.5g")
@@ -179,13 +189,13 @@ def _bytes() -> None:
 def _folded(title: str, draw: Callable[[], None], *names: str) -> None:
     """A group that is closed until something in it differs from its default, and then stays as the reader has it."""
     opened = f"{title} opened"
-    if any(_read(name) != _read_default(name) for name in names):
+    if any(_unboxed(name, st.session_state[name]) != _boxed_default(name) for name in names):
         st.session_state[opened] = True
     with st.expander(title, expanded=st.session_state.get(opened, False)):
         draw()
 
 
-def _read_default(name: str) -> Any:
+def _boxed_default(name: str) -> Any:
     default = DEFAULTS[name]
     return str(default) if name in TYPED and default is not None else default
 

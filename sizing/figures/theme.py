@@ -64,7 +64,7 @@ def inputs(sizing: Sizing) -> list[str]:
     split = {
         "ratio": f"r = {ratio_text(scenario.mamba_full_memory_ratio)}",
         "balanced": f"r* = {ratio_text(sizing.ratio_now)}",
-        "pin": f"{count(scenario.max_mamba_cache_size or 0)} slots pinned",
+        "pin": f"pin K = {count(scenario.max_mamba_cache_size or 0)}",
     }[scenario.split]
     strategy = "radix cache off" if scenario.disable_radix_cache else scenario.mamba_radix_cache_strategy
     pieces = [

@@ -163,6 +163,48 @@ def test_typed_inputs_survive_a_visit_to_the_other_page(page: Page, base_url: st
     page.wait_for_url("**rest_gib=40*")
 
 
+def test_a_pin_can_be_explored_like_a_ratio(page: Page, base_url: str) -> None:
+    """With pinned slots every other input still moves, an emptied box is a sentence, and the pin is never lost."""
+    open_balance(page, base_url)
+    page.get_by_role("radio", name="pin").click()
+    pinned = page.get_by_role("textbox", name="Pinned slots")
+    pinned.fill("300")
+    pinned.press("Enter")
+    expect(page.get_by_text("60 requests run at L = 9,216")).to_be_visible()
+    press(page, "L, context per request", "ArrowRight")
+    expect(page.get_by_text("60 requests run at L = 10,240")).to_be_visible()
+    pinned.fill("")
+    pinned.press("Enter")
+    expect(page.get_by_text("--max-mamba-cache-size is empty")).to_be_visible()
+    pinned.fill("371")
+    pinned.press("Enter")
+    expect(page.get_by_text("at L = 10,240")).to_be_visible()
+    page.get_by_role("radio", name="ratio").click()
+    expect(page.get_by_text("51 requests run at L = 10,240")).to_be_visible()
+    press(page, "D, draft tokens", "ArrowRight")
+    page.wait_for_url("**D=1*")
+    press(page, "L, context per request", "ArrowLeft")
+    expect(page.get_by_text("at L = 9,216")).to_be_visible()
+    page.get_by_role("radio", name="pin").click()
+    expect(pinned).to_have_value("371")
+    page.wait_for_url("**max_mamba_cache_size=371*")
+
+
+def test_the_slider_stands_at_l_on_every_page(page: Page, base_url: str) -> None:
+    """After visits to the other page the slider still says what the box says."""
+    open_balance(page, base_url)
+    press(page, "L, context per request", "ArrowRight")
+    expect(page.get_by_text("at L = 10,240")).to_be_visible()
+    slider = page.get_by_role("slider", name="L, context per request").first
+    for link in ("Reference", "Balance", "Reference", "Balance"):
+        page.get_by_role("link", name=link).first.click()
+        page.wait_for_url("**reference?L=10240" if link == "Reference" else "**/?L=10240")
+        expect(exact(page)).to_have_value("10240")
+        expect(slider).to_have_attribute("aria-valuetext", "10,240")
+    press(page, "L, context per request", "ArrowRight")
+    expect(page.get_by_text("at L = 11,264")).to_be_visible()
+
+
 def test_a_wrong_input_survives_a_visit_to_the_other_page(page: Page, base_url: str) -> None:
     """A number that was refused is still in its box after a visit, to be corrected."""
     open_balance(page, f"{base_url}/?D=4")
