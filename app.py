@@ -7,7 +7,9 @@ from pages.parts.frame import show_page
 from pages.parts.plot import show_figures
 from sizing import RefusedError, Scenario, Sizing, solve
 from sizing.figures import crossing_figure, memory_figure, ratio_figure
+from sizing.figures.theme import ENGINE_RELEASE
 from sizing.flags import Flags, environment, flags, launch_flags
+from sizing.units import count
 from sizing.verdict import advice, idle_words, verdict
 from sizing.working import comparisons, working
 
@@ -57,10 +59,12 @@ def show_flags(found: Flags | None) -> None:
     ratio, pin = st.columns(2)
     by_ratio, by_pin = ("Take", "or") if found.take == "ratio" else ("or", "Take")
     ratio.caption(
-        f"{by_ratio} the ratio: {found.ratio_runs} run" if found.ratio else "The engine ignores the ratio here"
+        f"{by_ratio} the ratio: {count(found.ratio_runs)} run"
+        if found.ratio_runs is not None
+        else "The engine ignores the ratio here"
     )
     ratio.code(found.ratio or "-", language=None)
-    pin.caption(f"{by_pin} the pin, slots per rank: {found.pin_runs} run")
+    pin.caption(f"{by_pin} the pin, slots per rank: {count(found.pin_runs)} run")
     pin.code(found.pin, language=None)
 
 
@@ -77,7 +81,7 @@ def below(sizing: Sizing) -> str:
             ),
             "#### The specification beside the engine",
             table_text(
-                ("quantity", "specification", "engine (SGLang 0.5.23)", "why they differ"),
+                ("quantity", "specification", f"engine ({ENGINE_RELEASE})", "why they differ"),
                 ((row.quantity, row.specification, row.engine, row.why) for row in comparisons(sizing)),
             ),
             plain(SCOPE if sizing.scenario.differences().keys() & BYTES_AND_REST else f"{ORIGIN} {SCOPE}"),

@@ -50,11 +50,6 @@ class Sizing(BaseModel):
     gib_more: int | None
     """What one GiB more of `rest` adds to the optimum [requests]."""
 
-    @property
-    def rank(self) -> Rank:
-        """The numbers of one rank that every rule takes."""
-        return rank_of(self.scenario)
-
 
 def solve(scenario: Scenario) -> Sizing:
     """Solve a scenario. Raises RefusedError when the flags themselves are refused (engine-sizing.md section 4)."""

@@ -1,4 +1,4 @@
-"""Bytes, GiB and how numbers are written and read. Nothing else in the project rounds or formats a number.
+"""Bytes, GiB and how numbers are written and read. Numbers on pages are written by these functions.
 
 `GiB` is 2**30 bytes, also where the engine prints "GB" (engine-sizing.md, first line).
 """

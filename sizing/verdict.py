@@ -8,7 +8,7 @@ from sizing.problems import Refusal
 from sizing.solve import Sizing
 from sizing.specification import FRAGILE_RATIO
 from sizing.split import Split
-from sizing.units import count, gib, ratio_text
+from sizing.units import count, gib, ratio_text, requests_text
 
 # engine-sizing.md section 4: --mamba-track-interval (256) must be a multiple of page_size and >= draft tokens.
 TRACK_INTERVAL = 256
@@ -126,12 +126,11 @@ def advice(sizing: Sizing) -> tuple[Advice, ...]:
 def _free_lever(sizing: Sizing) -> Advice | None:
     if not sizing.gib_more:
         return None
-    more = count(sizing.gib_more)
     return Advice(
         topic="Free lever first: --mem-fraction-static",
         text="Look at “Memory pool end. avail mem” in the boot log. If tens of GiB are idle there, raise "
-        f"--mem-fraction-static before touching the split: each GiB of rest adds about {more} "
-        f"{'request' if sizing.gib_more == 1 else 'requests'} at the best split. "
+        f"--mem-fraction-static before touching the split: each GiB of rest adds about "
+        f"{requests_text(sizing.gib_more)} at the best split. "
         "Check once that graph capture still fits.",
     )
 

@@ -8,7 +8,7 @@ from sizing.problems import Refusal
 from sizing.scenario import DEFAULT_RATIO
 from sizing.solve import Sizing
 from sizing.split import Memory, Split
-from sizing.units import GIB, gib, ratio_text
+from sizing.units import GIB, count, gib, number, ratio_text
 
 HEIGHT = 420
 CHARACTERS = 88
@@ -102,12 +102,12 @@ def _piece(piece: Piece, bars: dict[str, Split], rest_gib: float) -> Figure:
 def _words(row: int, split: Split) -> list[Figure]:
     """What runs, over each bar, and every piece in words below it: a narrow piece has no room for its own label."""
     memory = split.memory
-    drafts = f"drafts {memory.draft_reserve / GIB:.2f}, " if memory.draft_reserve else ""
+    drafts = f"drafts {number(memory.draft_reserve / GIB)}, " if memory.draft_reserve else ""
     pieces = (
-        f"state {memory.state_used / GIB:.2f} in use + {memory.state_idle / GIB:.2f} idle, {drafts}"
-        f"KV {memory.kv_used / GIB:.2f} in use + {memory.kv_idle / GIB:.2f} idle{_outside(memory)} [GiB]"
+        f"state {number(memory.state_used / GIB)} in use + {number(memory.state_idle / GIB)} idle, {drafts}"
+        f"KV {number(memory.kv_used / GIB)} in use + {number(memory.kv_idle / GIB)} idle{_outside(memory)} [GiB]"
     )
-    runs = f"<b>{split.runs:,} run</b>"
+    runs = f"<b>{count(split.runs)} run</b>"
     return [
         text(runs, x=0, y=row, yshift=36) | {"xanchor": "left", "yanchor": "bottom"},
         text(pieces, x=0, y=row, yshift=-36, color="@muted", size=11) | {"xanchor": "left", "yanchor": "top"},
@@ -116,4 +116,4 @@ def _words(row: int, split: Split) -> list[Figure]:
 
 def _outside(memory: Memory) -> str:
     """What no pool takes: said where it shows, which is when --max-total-tokens caps the KV pool."""
-    return f", outside {memory.unsplit / GIB:.2f}" if memory.unsplit > GIB / 100 else ""
+    return f", outside {number(memory.unsplit / GIB)}" if memory.unsplit > GIB / 100 else ""
