@@ -7,8 +7,9 @@ from pages.parts.frame import show_page
 from pages.parts.plot import show_figures
 from sizing import RefusedError, Scenario, Sizing, solve
 from sizing.figures import crossing_figure, memory_figure, ratio_figure
-from sizing.figures.theme import ENGINE_RELEASE
 from sizing.flags import Flags, environment, flags, launch_flags
+from sizing.flips import flips, short_pool_now
+from sizing.lifts import lifts
 from sizing.units import count
 from sizing.verdict import advice, idle_words, verdict
 from sizing.working import comparisons, working
@@ -19,9 +20,9 @@ ORIGIN = (
     "geometry, its rest from the boot log that is printed there. Put your own numbers in the sidebar."
 )
 SCOPE = (
-    "Requests are those of the whole deployment; slots, tokens and GiB those of one rank. Not modelled here: "
-    "ReplaySSM, attention DP, prefill and decode roles, releases other than 0.5.23, and what the engine allocates "
-    "without charging it."
+    "Slots, tokens and GiB are those of one rank; so are requests under attention DP, else they are the deployment's. "
+    "Not modelled: unified memory, a distribution of lengths, idle sessions and prefix checkpoints; the page Reference "
+    "lists all of it."
 )
 
 
@@ -43,9 +44,10 @@ def balance(scenario: Scenario) -> None:
         },
         key="figures",
     )
+    st.markdown(limits_and_flips(sizing))
     if found is not None:
         st.markdown(f"#### Why this flag, and what this page assumes of the launch command\n\n{plain(found.why)}")
-        for line in filter(None, (environment(scenario), launch_flags(scenario, found))):
+        for line in filter(None, (environment(scenario), launch_flags(sizing, found))):
             st.code(line, language=None)
     st.markdown(below(sizing))
     st.page_link("pages/reference.py", label="What the words mean, and the measurements behind the rules")
@@ -64,8 +66,12 @@ def show_flags(found: Flags | None) -> None:
         else "The engine ignores the ratio here"
     )
     ratio.code(found.ratio or "-", language=None)
-    pin.caption(f"{by_pin} the pin, slots per rank: {count(found.pin_runs)} run")
-    pin.code(found.pin, language=None)
+    pin.caption(
+        f"{by_pin} the pin: {count(found.pin_runs)} run"
+        if found.pin_runs is not None
+        else "This release overwrites a pin with the ratio"
+    )
+    pin.code(found.pin or "-", language=None)
 
 
 def below(sizing: Sizing) -> str:
@@ -81,10 +87,35 @@ def below(sizing: Sizing) -> str:
             ),
             "#### The specification beside the engine",
             table_text(
-                ("quantity", "specification", f"engine ({ENGINE_RELEASE})", "why they differ"),
+                ("quantity", "specification", f"SGLang {sizing.scenario.release}", "why they differ"),
                 ((row.quantity, row.specification, row.engine, row.why) for row in comparisons(sizing)),
             ),
             plain(SCOPE if sizing.scenario.differences().keys() & BYTES_AND_REST else f"{ORIGIN} {SCOPE}"),
+        )
+    )
+
+
+def limits_and_flips(sizing: Sizing) -> str:
+    """Each limit with the flag value that lifts the first, and what flips the verdict; nothing where it refuses."""
+    rows, turns = lifts(sizing), flips(sizing)
+    if not rows:
+        return ""
+    return "\n\n".join(
+        (
+            "#### Every limit, the smallest first",
+            table_text(
+                ("limit", "requests", "how it comes about", "", "lifted by"),
+                ((row.limit.name, count(row.limit.requests), row.limit.why, row.place, row.lifted_by) for row in rows),
+            ),
+            "#### What flips the verdict",
+            plain(
+                f"The {short_pool_now(sizing)} is short first. Each row moves one input alone to the nearest value at "
+                "which the other pool is, the ratio or the pin held where it is."
+            ),
+            table_text(
+                ("input", "now", "flips at", "short first there"),
+                ((turn.quantity, turn.now, turn.flips_at, turn.then) for turn in turns),
+            ),
         )
     )
 

@@ -28,6 +28,11 @@ def show_reference(scenario: Scenario) -> None:
             "of its reasons.",
         ),
         (
+            "releases",
+            reference.releases_table(),
+            "The rules are those of the release that is chosen on the left. This is what sets them apart.",
+        ),
+        (
             "ratio-printed",
             reference.printed_ratios_table(),
             "The balance ratio falls as 1 / L. The specification's printed row, recomputed with its constants "
@@ -60,7 +65,7 @@ def show_reference(scenario: Scenario) -> None:
     st.header("Reference", anchor=False)
     st.markdown(
         "Two sources stand behind every number: the specification (compute-mamba-ratio, "
-        "sgl-project/sglang\\#32763) and the sizing rules of SGLang 0.5.23. Where the two differ, both are "
+        "sgl-project/sglang\\#32763) and the sizing rules of SGLang 0.5.4 to 0.5.23. Where the two differ, both are "
         "shown."
     )
     st.markdown(" · ".join(f"[{plain(found.title)}](#{anchor})" for anchor, found, _ in sections))

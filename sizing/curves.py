@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from sizing.optimum import running
-from sizing.pools import kv_cap, pools_from_slots, rank_of, ratio_is_ignored, slots_from_ratio
+from sizing.pools import kv_cap, pools_from_slots, rank_of, ratio_is_ignored, slots_from_ratio, slots_without_radix
 from sizing.scenario import Scenario
 from sizing.split import Split
 
@@ -78,7 +78,8 @@ def over_ratio(scenario: Scenario, ratio: Reals) -> RatioCurve:
     Where the engine refuses to start, `runs` is 0.
     """
     rank = rank_of(scenario)
-    asked = np.full(ratio.shape, rank.requests_wanted) if ratio_is_ignored(scenario) else slots_from_ratio(rank, ratio)
+    ignored = ratio_is_ignored(scenario)
+    asked = np.full(ratio.shape, slots_without_radix(scenario)) if ignored else slots_from_ratio(rank, ratio)
     pools = pools_from_slots(rank, np.maximum(asked, 0))  # below zero slots the KV pool would seem to grow
     return RatioCurve(
         ratio=ratio,

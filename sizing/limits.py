@@ -16,9 +16,11 @@ from sizing.pools import (
     TOKENS_PER_REQUEST,
     Pools,
     Rank,
+    caps_by_estimate,
+    caps_by_tokens,
+    estimate,
     kv_cap,
     ratio_is_ignored,
-    requests_wanted,
 )
 from sizing.scenario import Scenario
 from sizing.units import count
@@ -39,12 +41,13 @@ class Limit(BaseModel):
 
 def limits(scenario: Scenario, rank: Rank, pools: Pools) -> tuple[Limit, ...]:
     """Every limit of a solved split at the scenario's L, the binding one first; a tie goes to the harder limit."""
-    rows = [
-        _state_limit(scenario, rank, pools),
-        _kv_limit(rank, pools, scenario.L),
-        _wanted_limit(scenario, rank, pools),
-        _token_limit(pools),
-    ]
+    rows = [_state_limit(scenario, rank, pools), _kv_limit(rank, pools, scenario.L)]
+    if rank.requests_asked is not None:
+        rows.append(_asked_limit(scenario, rank.requests_asked))
+    if caps_by_estimate(rank):
+        rows.append(_estimate_limit(rank, pools))
+    if caps_by_tokens(rank):
+        rows.append(_token_limit(pools))
     return tuple(sorted(rows, key=lambda limit: limit.requests))  # sorted() keeps the order of ties
 
 
@@ -68,17 +71,26 @@ def _kv_limit(rank: Rank, pools: Pools, L: int) -> Limit:
     )
 
 
-def _wanted_limit(scenario: Scenario, rank: Rank, pools: Pools) -> Limit:
-    wanted = int(requests_wanted(rank, pools.kv_rows))
-    if rank.requests_wanted is None:
-        share = f"{count(int(pools.kv_rows))} tokens / {count(rank.context_length)} context x {ESTIMATE_FACTOR}"
-        why = f"{share}, at least {count(ESTIMATE_LOW)} and at most {count(ESTIMATE_HIGH)}"
-        return Limit(name="estimate", requests=wanted, why=why, lifted_by="--max-running-requests")
+def _asked_limit(scenario: Scenario, asked: int) -> Limit:
     if scenario.max_running_requests is None:
         why = f"unset, the engine assumes {SPECULATION_REQUESTS} under speculation"
     else:
         why = "as asked"
-    return Limit(name="requests asked", requests=wanted, why=why, lifted_by="a larger --max-running-requests")
+    stated = scenario.max_running_requests or SPECULATION_REQUESTS
+    if asked != stated:
+        why += f": {count(stated)} // attn_dp_size {scenario.attn_dp_size}"
+    return Limit(name="requests asked", requests=asked, why=why, lifted_by="a larger --max-running-requests")
+
+
+def _estimate_limit(rank: Rank, pools: Pools) -> Limit:
+    share = f"{count(int(pools.kv_rows))} tokens / {count(rank.context_length)} context x {ESTIMATE_FACTOR}"
+    asked = rank.requests_asked is None
+    return Limit(
+        name="estimate",
+        requests=int(estimate(rank, pools.kv_rows)),
+        why=f"{share}, at least {count(ESTIMATE_LOW)} and at most {count(ESTIMATE_HIGH)}",
+        lifted_by="--max-running-requests" if asked else "a shorter --context-length",
+    )
 
 
 def _token_limit(pools: Pools) -> Limit:

@@ -94,7 +94,7 @@ def running(pools: Pools, L: Numeric) -> Numeric:
 
 def _most_requests(scenario: Scenario, rank: Rank, spare: int) -> int:
     """The largest C that runs with C x S + spare slots; the engine never wants more than asked, or its top estimate."""
-    top = int(rank.requests_wanted) if rank.requests_wanted is not None else ESTIMATE_HIGH
+    top = int(rank.requests_asked) if rank.requests_asked is not None else ESTIMATE_HIGH
     fits_state = int(max(rank.rest_gib, 0) * GIB / rank.slot_bytes) // int(rank.S)
     wanted = np.arange(1, min(top, fits_state) + 1)
     carried = running(pools_from_slots(rank, wanted * rank.S + spare), scenario.L) >= wanted

@@ -1,14 +1,17 @@
 """The engine's integer solve of both pools, for one rank. Every rule takes numbers or numpy arrays alike.
 
-Source: engine-sizing.md sections 5 to 7 (`_handle_max_mamba_cache`, `resolve_max_num_reqs`, SGLang 0.5.23).
-The engine computes in GiB floats and floors; the order of operations below is its order.
+Source: engine-sizing.md sections 3 and 5 to 7 (`_handle_max_mamba_cache`, `resolve_max_num_reqs`, SGLang 0.5.23);
+where older releases differ, releases.py. The engine computes in GiB floats and floors; the order of operations
+below is its order.
 """
 
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sizing.scenario import KV_ITEMSIZE, SSM_ITEMSIZE, Scenario
+from sizing.releases import BLOCK_KIND, Rules, rules_of
+from sizing.scenario import KV_ITEMSIZE, STATE_ITEMSIZE, Scenario
 from sizing.slots import slots_per_request
 from sizing.units import GIB
 
@@ -23,19 +26,28 @@ TOKENS_PER_REQUEST = 2  # section 7: never more requests than tokens // 2
 
 
 class Rank(NamedTuple):
-    """What one rank brings to the solve. Any member may be a numpy array; arrays broadcast."""
+    """What one rank brings to the solve. Any number may be a numpy array; arrays broadcast."""
 
+    rules: Rules
     rest_gib: Numeric
     slot_bytes: Numeric
+    """What a slot is charged: its state and, for KDA under ReplaySSM, its ring."""
+    ring_fixed_bytes: Numeric
+    """The ring of GDN under ReplaySSM: taken once, from the state budget."""
     token_bytes: Numeric
     """KV bytes the engine divides by: target plus draft."""
     S: Numeric
     D: Numeric
+    """Draft states that are charged for each running request; 0 where none are."""
     page_size: Numeric
     dcp_size: Numeric
     context_length: Numeric
-    requests_wanted: Numeric | None
-    """`--max-running-requests`, or 48 under speculation, or None for the engine's estimate."""
+    requests_asked: Numeric | None
+    """The share of --max-running-requests that admission takes, 48 under speculation, or None for the estimate."""
+    requests_charged: Numeric
+    """The share whose draft states are charged."""
+    slots_divisor: Numeric
+    """The attention-DP width where a release divides every K by it, else 1."""
     max_total_tokens: Numeric | None
 
 
@@ -45,7 +57,7 @@ class Pools(NamedTuple):
     slots: Numeric
     """K, what the engine prints as max_mamba_cache_size; one padding slot more is allocated."""
     state_bytes: Numeric
-    """(K + 1) slots."""
+    """What the slots are charged, rings included."""
     draft_reserve_bytes: Numeric
     """Draft states of plain speculation, taken out of rest."""
     kv_rest_bytes: Numeric
@@ -60,43 +72,195 @@ class Pools(NamedTuple):
 
 
 def slot_bytes(scenario: Scenario) -> int:
-    """State bytes of one slot [bytes per rank] at the SSM dtype that runs; the conv part does not change."""
-    conv = scenario.conv_bytes_per_slot or 0
-    ssm = scenario.state_bytes_per_slot - conv
-    return conv + ssm * SSM_ITEMSIZE[scenario.mamba_ssm_dtype] // SSM_ITEMSIZE[scenario.state_bytes_dtype]
+    """State bytes of one slot [bytes per rank] at the dtypes that run."""
+    return conv_bytes(scenario) + ssm_bytes(scenario)
+
+
+def conv_bytes(scenario: Scenario) -> int:
+    """The conv part of a slot [bytes per rank]; 0 where it is not known (and then nothing is rescaled)."""
+    runs = scenario.mamba_conv_dtype if rules_of(scenario.release).reads_conv_dtype else "bfloat16"
+    itemsize = STATE_ITEMSIZE[runs]
+    return (scenario.conv_bytes_per_slot or 0) * itemsize // STATE_ITEMSIZE[scenario.conv_bytes_dtype]
+
+
+def ssm_bytes(scenario: Scenario) -> int:
+    """The SSM part of a slot [bytes per rank]."""
+    ssm = scenario.state_bytes_per_slot - (scenario.conv_bytes_per_slot or 0)
+    return ssm * STATE_ITEMSIZE[scenario.mamba_ssm_dtype] // STATE_ITEMSIZE[scenario.state_bytes_dtype]
+
+
+def charged_slot_bytes(scenario: Scenario) -> int:
+    """What a slot is charged without its ring [bytes per rank]: before 0.5.17 all pipeline stages together."""
+    one = slot_bytes(scenario)
+    if scenario.pp_size == 1 or scenario.state_bytes_all_stages is None:
+        return one
+    if rules_of(scenario.release).charges_largest_stage:
+        return one
+    return scenario.state_bytes_all_stages * one // scenario.state_bytes_per_slot
+
+
+def ring_bytes(scenario: Scenario) -> int:
+    """One ReplaySSM ring [bytes per request or per slot, per rank]; 0 without ReplaySSM (section 5)."""
+    if scenario.replayssm == "off" or scenario.ring_bytes_per_position is None:
+        return 0
+    length = scenario.linear_replayssm_cache_len
+    if scenario.replayssm == "spec":
+        if not replays_drafts(scenario):
+            return 0
+        if scenario.family == "GDN" and rules_of(scenario.release).spec_ring == "on every slot":
+            length = scenario.D  # 0.5.17 to 0.5.19
+    return length * scenario.ring_bytes_per_position
+
+
+def replays_drafts(scenario: Scenario) -> bool:
+    """Whether rings stand in for draft states: ReplaySSM for speculation, in a family that has it."""
+    rule = rules_of(scenario.release).spec_ring
+    families = {"none": (), "GDN, not charged": ("GDN",)}.get(rule, ("GDN", "KDA"))
+    return scenario.replayssm == "spec" and scenario.D > 0 and scenario.family in families
+
+
+def ring_bytes_per_slot(scenario: Scenario) -> int:
+    """The ring that every slot is charged [bytes per rank]: KDA, and before 0.5.20 GDN too."""
+    rule = rules_of(scenario.release).spec_ring
+    if not replays_drafts(scenario) or rule == "GDN, not charged" or (rule, scenario.family) == ("GDN fixed", "GDN"):
+        return 0
+    return ring_bytes(scenario)
+
+
+def ring_bytes_fixed(scenario: Scenario) -> int:
+    """The rings of GDN since 0.5.20 [bytes per rank]: one for each request that may run, and one more."""
+    fixed = rules_of(scenario.release).spec_ring == "GDN fixed" and scenario.family == "GDN"
+    return ring_bytes(scenario) * (requests_charged(scenario) + 1) if fixed and replays_drafts(scenario) else 0
+
+
+def drafts_charged(scenario: Scenario) -> int:
+    """How many draft states a running request is charged [states]: D, or 0 where none are reserved."""
+    rules = rules_of(scenario.release)
+    if scenario.disaggregation_mode == "prefill" and not rules.prefill_reserves_drafts:
+        return 0
+    return 0 if replays_drafts(scenario) and rules.spec_ring != "GDN, not charged" else scenario.D
 
 
 def target_token_bytes(scenario: Scenario) -> int:
-    """KV bytes of one token of the target model [bytes per rank] at the KV dtype that runs."""
-    return _at_kv_dtype(scenario, scenario.kv_bytes_per_token)
+    """KV bytes of one token of the target model [bytes per rank] at the KV dtype and dcp_size that run."""
+    stated = _at_kv_dtype(scenario, scenario.kv_bytes_per_token)
+    if scenario.attention != "GQA" or scenario.kv_heads is None or scenario.dcp_size == scenario.kv_bytes_dcp_size:
+        return stated
+    return stated * _kv_heads_here(scenario, scenario.dcp_size) // _kv_heads_here(scenario, scenario.kv_bytes_dcp_size)
+
+
+def _kv_heads_here(scenario: Scenario, dcp_size: int) -> int:
+    """KV heads on one rank: max(1, heads // (attention TP // dcp_size)) (section 3); before 0.5.18 without DCP."""
+    width = scenario.tp_size // scenario.attn_dp_size
+    shared = dcp_size if rules_of(scenario.release).kv_heads_follow_dcp else 1
+    return max(1, (scenario.kv_heads or 0) // (width // shared))
+
+
+def draft_row_bytes(scenario: Scenario) -> int:
+    """One row of the draft model's KV pool [bytes per rank]; 0 without one."""
+    if scenario.D == 0 or scenario.speculative_algorithm == "NGRAM":
+        return 0
+    return _at_kv_dtype(scenario, scenario.draft_kv_bytes_per_token)
+
+
+def draft_charged_bytes(scenario: Scenario) -> int:
+    """What the draft adds to the bytes that the engine divides by [bytes per rank] (section 6, last trap)."""
+    if scenario.speculative_algorithm not in rules_of(scenario.release).charged_draft_kv:
+        return 0
+    every_rank = scenario.speculative_algorithm in BLOCK_KIND or scenario.attention == "DSA"
+    return draft_row_bytes(scenario) * (scenario.dcp_size if every_rank else 1)
 
 
 def token_bytes(scenario: Scenario) -> int:
     """KV bytes the engine divides by [bytes per rank]: the target's plus what a draft model adds (section 3)."""
-    return target_token_bytes(scenario) + _at_kv_dtype(scenario, scenario.draft_kv_bytes_per_token)
+    return target_token_bytes(scenario) + draft_charged_bytes(scenario)
 
 
 def _at_kv_dtype(scenario: Scenario, stated: int) -> int:
     return stated * KV_ITEMSIZE[scenario.kv_cache_dtype] // KV_ITEMSIZE[scenario.kv_bytes_dtype]
 
 
+def requests_charged(scenario: Scenario) -> int:
+    """Requests of one attention-DP rank whose drafts or rings are charged [requests] (section 5, `reqs`)."""
+    asked = scenario.max_running_requests or SPECULATION_REQUESTS
+    return max(_least(scenario), asked // scenario.attn_dp_size)
+
+
+def requests_asked(scenario: Scenario) -> int | None:
+    """What admission aims for on one rank [requests]: the share of the flag, 48 under speculation, or None."""
+    asked = scenario.max_running_requests or (SPECULATION_REQUESTS if scenario.D else None)
+    if asked is None:
+        return None
+    rule = rules_of(scenario.release).asked_over_dp
+    divided = rule == "always" or (rule == "under speculation" and scenario.D > 0)
+    return max(_least(scenario), asked // scenario.attn_dp_size) if divided else asked
+
+
+def _least(scenario: Scenario) -> int:
+    return 1 if rules_of(scenario.release).one_request_at_least else 0
+
+
 def rank_of(scenario: Scenario) -> Rank:
-    """The numbers of one rank. Raises RefusedError when the flags themselves are refused."""
-    wanted = scenario.max_running_requests
-    if wanted is None and scenario.D:
-        wanted = SPECULATION_REQUESTS
+    """One rank of a scenario. Raises RefusedError for flags that the engine refuses."""
+    rules = rules_of(scenario.release)
     return Rank(
+        rules=rules,
         rest_gib=scenario.rest_gib,
-        slot_bytes=slot_bytes(scenario),
+        slot_bytes=charged_slot_bytes(scenario) + ring_bytes_per_slot(scenario),
+        ring_fixed_bytes=ring_bytes_fixed(scenario),
         token_bytes=token_bytes(scenario),
         S=slots_per_request(scenario),
-        D=scenario.D,
+        D=drafts_charged(scenario),
         page_size=scenario.page_size,
         dcp_size=scenario.dcp_size,
         context_length=scenario.context_length,
-        requests_wanted=wanted,
+        requests_asked=requests_asked(scenario),
+        requests_charged=requests_charged(scenario),
+        slots_divisor=_slots_divisor(scenario, rules),
         max_total_tokens=scenario.max_total_tokens,
     )
+
+
+def _slots_divisor(scenario: Scenario, rules: Rules) -> int:
+    return scenario.attn_dp_size if rules.gdn_slots_over_dp and scenario.family == "GDN" else 1
+
+
+def ratio_is_ignored(scenario: Scenario) -> bool:
+    """Radix cache off with a known request count takes exactly that many slots, whatever the ratio (section 5, 2)."""
+    known = scenario.max_running_requests is not None or scenario.D > 0
+    unset = rules_of(scenario.release).slots_without_radix is not None
+    return scenario.disable_radix_cache and (known or unset)
+
+
+def pin_is_ignored(scenario: Scenario) -> bool:
+    """Up to 0.5.6 the ratio overwrites a pin while the radix cache is on."""
+    return not rules_of(scenario.release).pin_wins and not scenario.disable_radix_cache
+
+
+def is_pinned(scenario: Scenario) -> bool:
+    """Whether a pin decides the slots of this scenario."""
+    return scenario.split == "pin" and not pin_is_ignored(scenario)
+
+
+def slots_from_pin(scenario: Scenario, pin: int) -> int:
+    """K [slots per rank] from --max-mamba-cache-size [slots]: divided by the attention-DP width."""
+    rules = rules_of(scenario.release)
+    return pin // (_slots_divisor(scenario, rules) if rules.gdn_slots_over_dp else scenario.attn_dp_size)
+
+
+def pin_from_slots(scenario: Scenario, slots: int) -> int:
+    """The least --max-mamba-cache-size [slots] that gives K [slots per rank]."""
+    rules = rules_of(scenario.release)
+    return slots * (_slots_divisor(scenario, rules) if rules.gdn_slots_over_dp else scenario.attn_dp_size)
+
+
+def slots_without_radix(scenario: Scenario) -> int:
+    """K [slots per rank] with the radix cache off, where the ratio is ignored."""
+    rules = rules_of(scenario.release)
+    asked = scenario.max_running_requests or (SPECULATION_REQUESTS if scenario.D else rules.slots_without_radix) or 0
+    if rules.gdn_slots_over_dp:
+        return asked // _slots_divisor(scenario, rules)
+    return max(_least(scenario), asked // scenario.attn_dp_size)
 
 
 def state_budget_bytes(rest_gib: Numeric, ratio: Numeric) -> Numeric:
@@ -110,25 +274,25 @@ def slots_from_ratio(rank: Rank, ratio: Numeric) -> Numeric:
     Without drafts one padding slot comes off the budget. Under plain speculation the joint solve charges
     D draft states for each S slots, and 1 + D padding states.
     """
-    padding = rank.slot_bytes * (1 + rank.D)
-    per_slot = rank.slot_bytes * (1 + rank.D / rank.S)
-    return (state_budget_bytes(rank.rest_gib, ratio) - padding) // per_slot
-
-
-def ratio_is_ignored(scenario: Scenario) -> bool:
-    """Radix cache off with a known request count takes exactly that many slots, whatever the ratio (section 5, 2)."""
-    return scenario.disable_radix_cache and (scenario.max_running_requests is not None or scenario.D > 0)
+    if rank.rules.drafts == "in every slot":
+        return state_budget_bytes(rank.rest_gib, ratio) // rank.slot_bytes // (1 + rank.D) // rank.slots_divisor
+    if rank.rules.drafts == "before the split":
+        ahead = rank.slot_bytes * rank.requests_charged * rank.D / GIB
+        return state_budget_bytes(rank.rest_gib - ahead, ratio) // rank.slot_bytes
+    budget = state_budget_bytes(rank.rest_gib, ratio) - rank.ring_fixed_bytes
+    padding = rank.slot_bytes * (1 + rank.D) if rank.rules.charges_padding else 0
+    return (budget - padding) // (rank.slot_bytes * (1 + rank.D / rank.S))
 
 
 def pools_from_slots(rank: Rank, slots: Numeric) -> Pools:
-    """Everything that follows from K [slots]: what KV gets, the page floor, the three-way cap.
+    """Everything that follows from K [slots]: what KV gets, the page floor, the caps on requests.
 
     Values are meaningful where `slots`, `kv_rest_bytes` and `kv_rows` are positive; elsewhere `admitted` is 0.
     """
     slots = np.asarray(slots).astype(np.int64)
     clamp = slots // rank.S
-    reserve = _draft_reserve_bytes(rank, clamp)
-    state = (slots + 1) * rank.slot_bytes
+    reserve = _draft_reserve_bytes(rank, slots, clamp)
+    state = (slots + (1 if rank.rules.charges_padding else 0)) * rank.slot_bytes + rank.ring_fixed_bytes
     kv_rest_gib = rank.rest_gib - reserve / GIB - state / GIB
     kv_rest = np.trunc(kv_rest_gib * GIB).astype(np.int64)
     rows = _kv_rows(rank, kv_rest)
@@ -144,11 +308,15 @@ def pools_from_slots(rank: Rank, slots: Numeric) -> Pools:
     )
 
 
-def _draft_reserve_bytes(rank: Rank, clamp: Numeric) -> Numeric:
-    """Draft states of min(requests, K // S) requests and one padding request, at the whole slot each."""
-    if rank.requests_wanted is None:
-        return np.zeros_like(clamp)
-    return (np.minimum(rank.requests_wanted, clamp) + 1) * rank.D * rank.slot_bytes
+def _draft_reserve_bytes(rank: Rank, slots: Numeric, clamp: Numeric) -> Numeric:
+    """Draft states at the whole slot each, of the slots or requests that the release charges them for."""
+    if rank.rules.drafts == "in every slot":
+        holders = slots
+    elif rank.rules.drafts == "before the split":
+        holders = rank.requests_charged + 0 * clamp
+    else:
+        holders = np.minimum(rank.requests_charged, clamp) + (1 if rank.rules.charges_padding else 0)
+    return holders * rank.D * rank.slot_bytes
 
 
 def _kv_rows(rank: Rank, kv_rest_bytes: Numeric) -> Numeric:
@@ -159,17 +327,34 @@ def _kv_rows(rank: Rank, kv_rest_bytes: Numeric) -> Numeric:
     return np.maximum(rows, 0)
 
 
-def requests_wanted(rank: Rank, rows: Numeric) -> Numeric:
-    """What the engine aims for before memory caps it [requests]: the asked number, or its estimate."""
-    if rank.requests_wanted is not None:
-        return rank.requests_wanted
-    estimate = np.trunc(rows / rank.context_length * ESTIMATE_FACTOR).astype(np.int64)
-    return np.clip(estimate, ESTIMATE_LOW, ESTIMATE_HIGH)
+def estimate(rank: Rank, rows: Numeric) -> Numeric:
+    """The engine's own guess at running requests [requests] from rows of one rank and the context length."""
+    guess = np.trunc(rows / rank.context_length * ESTIMATE_FACTOR).astype(np.int64)
+    return np.clip(guess, ESTIMATE_LOW, ESTIMATE_HIGH)
 
 
 def _admitted(rank: Rank, rows: Numeric, clamp: Numeric) -> Numeric:
-    admitted = np.minimum(np.minimum(requests_wanted(rank, rows), rows // TOKENS_PER_REQUEST), clamp)
-    return np.maximum(admitted, 0)
+    """max_running_requests of one rank [requests] (section 7; releases.py where it differs)."""
+    caps = [clamp]
+    if rank.requests_asked is not None:
+        caps.append(rank.requests_asked)
+    if caps_by_estimate(rank):
+        caps.append(estimate(rank, rows))
+    if caps_by_tokens(rank):
+        caps.append(rows // TOKENS_PER_REQUEST)
+    return np.where(rows > 0, np.maximum(reduce(np.minimum, caps), 0), 0)
+
+
+def caps_by_estimate(rank: Rank) -> bool:
+    """Whether the engine's estimate is one of the caps."""
+    return rank.requests_asked is None or rank.rules.asked_capped_by == "estimate"
+
+
+def caps_by_tokens(rank: Rank) -> bool:
+    """Whether tokens // 2 is one of the caps."""
+    if rank.requests_asked is None:
+        return rank.rules.estimate_capped_by_tokens
+    return rank.rules.asked_capped_by == "tokens // 2"
 
 
 def kv_cap(kv_tokens: Numeric, L: Numeric) -> Numeric:

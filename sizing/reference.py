@@ -14,8 +14,9 @@ from sizing.examples import ByteConstants, Measured
 from sizing.flags import flags
 from sizing.pools import SPECULATION_REQUESTS, slot_bytes, token_bytes
 from sizing.problems import Refusal, RefusedError
-from sizing.scenario import DEFAULT_RATIO, KvDtype, Scenario, SsmDtype, read_scenario
-from sizing.slots import SlotUse, slot_uses
+from sizing.releases import CHANGES, RELEASES, Release
+from sizing.scenario import DEFAULT_RATIO, KvDtype, Scenario, StateDtype, read_scenario
+from sizing.slots import SlotUse, resolve, slots_per_request
 from sizing.solve import Sizing, solve
 from sizing.specification import FRAGILE_RATIO, optimal_ratio, token_equiv
 from sizing.units import count, number, ratio_text, tokens_text
@@ -47,13 +48,27 @@ STRATEGIES: tuple[tuple[str, dict[str, Any]], ...] = (
         "no_buffer",
         {"mamba_radix_cache_strategy": "no_buffer", "page_size": 1, "disable_overlap_schedule": True},
     ),
-    ("extra_buffer, overlap on", {}),
-    ("extra_buffer, overlap off", {"disable_overlap_schedule": True}),
+    ("extra_buffer, overlap on", {"mamba_radix_cache_strategy": "extra_buffer"}),
+    (
+        "extra_buffer, overlap off",
+        {"mamba_radix_cache_strategy": "extra_buffer", "disable_overlap_schedule": True},
+    ),
     ("extra_buffer_lazy", {"mamba_radix_cache_strategy": "extra_buffer_lazy"}),
-    ("extra_buffer, pp_size above 1", {"pp_size": 2}),
+    ("extra_buffer, pp_size above 1", {"mamba_radix_cache_strategy": "extra_buffer", "pp_size": 2}),
+    ("auto, the default", {}),
+    ("auto, overlap off, page size 1", {"disable_overlap_schedule": True, "page_size": 1}),
+    ("auto, extra_buffer not supported", {"extra_buffer_supported": False, "page_size": 1}),
     (
         "extra_buffer_lazy, overlap off or pp_size above 1",
         {"mamba_radix_cache_strategy": "extra_buffer_lazy", "disable_overlap_schedule": True},
+    ),
+    (
+        "extra_buffer_lazy, PD prefill or decode",
+        {"mamba_radix_cache_strategy": "extra_buffer_lazy", "disaggregation_mode": "decode"},
+    ),
+    (
+        "extra_buffer, not supported",
+        {"mamba_radix_cache_strategy": "extra_buffer", "extra_buffer_supported": False},
     ),
     ("no_buffer, overlap on", {"mamba_radix_cache_strategy": "no_buffer", "page_size": 1}),
     (
@@ -74,10 +89,33 @@ def slots_table() -> Table:
     )
 
 
+def releases_table() -> Table:
+    """What changed when, and the default S of each release that changed something."""
+    return Table(
+        title="What changed when",
+        columns=("since", "what", "default S"),
+        rows=tuple((change.since, change.words, _default_slots(change.since)) for change in CHANGES),
+        note=f"{FIRST_WORDS} Read from the wheels of {', '.join(RELEASES)}; the releases between were not read, and "
+        "neither was whether no_buffer with pages above 1 or with overlap is refused before 0.5.14: it is not refused "
+        "here. Source: engine-versions.md.",
+    )
+
+
+FIRST_WORDS = (
+    f"{RELEASES[0]}: S = 3, or 1 with the radix cache off. K = budget // slot // (1 + D): every slot carries D draft "
+    "states. Radix cache off: K is the pin, else --max-running-requests, else 512; otherwise the ratio overwrites a "
+    "pin. GDN alone divides K by the attention-DP width. The padding slot is not charged."
+)
+
+
+def _default_slots(release: Release) -> str:
+    return count(slots_per_request(Scenario(release=release)))
+
+
 def _slots_cells(fields: dict[str, Any]) -> tuple[str, str, str]:
     try:
-        plain = slot_uses(Scenario(**fields))
-        skipping = slot_uses(Scenario(**fields, skip_decode_lock=True))
+        plain = resolve(Scenario(**fields)).uses
+        skipping = resolve(Scenario(**fields, skip_decode_lock=True)).uses
     except RefusedError as refused:
         return NOTHING, NOTHING, f"refused: “{refused.refusal.engine_words}”"
     return _sum(plain), _sum(skipping), _reasons(plain, skipping)
@@ -171,7 +209,7 @@ def _ratio_row(sizing: Sizing) -> tuple[str, ...]:
 # --- token_equiv -------------------------------------------------------------------------------------
 
 
-def token_equiv_at(scenario: Scenario, ssm: SsmDtype, kv: KvDtype) -> float | None:
+def token_equiv_at(scenario: Scenario, ssm: StateDtype, kv: KvDtype) -> float | None:
     """token_equiv [tokens per slot] of a scenario at two dtypes; None where its bytes cannot be rescaled.
 
     A slot cannot without its conv part, which --mamba-ssm-dtype leaves alone.
@@ -182,7 +220,7 @@ def token_equiv_at(scenario: Scenario, ssm: SsmDtype, kv: KvDtype) -> float | No
 
 def token_equiv_table(scenario: Scenario) -> Table:
     """token_equiv [tokens per slot] for float32 and bfloat16 SSM by bfloat16 and fp8 KV."""
-    ssm_dtypes: tuple[SsmDtype, ...] = ("float32", "bfloat16")
+    ssm_dtypes: tuple[StateDtype, ...] = ("float32", "bfloat16")
     kv_dtypes: tuple[KvDtype, ...] = ("bfloat16", "fp8_e4m3")
     found = {(ssm, kv): token_equiv_at(scenario, ssm, kv) for ssm in ssm_dtypes for kv in kv_dtypes}
     return Table(
@@ -394,6 +432,25 @@ _GLOSSARY = (
         "tokens; slots per request",
     ),
     (
+        "ReplaySSM ring",
+        "--enable-linear-replayssm-spec keeps the last positions of each request in a ring and replays them instead of "
+        "holding D draft states. GDN: one ring for each request that may run, off the state budget. KDA: one on every "
+        "slot.",
+        "bytes per rank",
+    ),
+    (
+        "attention DP",
+        "--attn-dp-size: so many ranks with pools of their own. The engine divides --max-running-requests and "
+        "--max-mamba-cache-size by it.",
+        "ranks",
+    ),
+    (
+        "charged, allocated",
+        "Charged is what the engine takes out of rest for a pool; allocated is what the pool then occupies. Where more "
+        "is allocated, the slack of --mem-fraction-static pays.",
+        "bytes per rank",
+    ),
+    (
         "dcp_size",
         "Decode context parallelism: the KV of one request is spread over this many ranks, so one row on "
         "each makes dcp_size tokens.",
@@ -434,15 +491,16 @@ _GLOSSARY = (
     ),
     (
         "safe pin",
-        "--max-mamba-cache-size = requests × S + 1. A pin of exactly requests × S can fail at a chunk "
-        "boundary (sgl-project/sglang#37066, sgl-project/sglang#37074).",
+        "--max-mamba-cache-size = requests × S + 1 on each attention-DP rank. A pin of exactly requests × S can "
+        "fail at a chunk boundary (sgl-project/sglang#37066, sgl-project/sglang#37074).",
         "slots per rank",
     ),
     ("GiB, “GB”", "1 GiB = 1,073,741,824 bytes. The engine's logs write GB and mean GiB.", NOTHING),
     (
         "per rank, per deployment",
         "A rank is one GPU. Bytes, slots and KV rows are per rank; under TP, PP and DCP all ranks serve the "
-        "same requests, so requests count for the deployment.",
+        "same requests, so requests count for the deployment. Under attention DP each rank serves its own: the "
+        "deployment runs attn_dp_size times as many, and the flags are divided by it.",
         NOTHING,
     ),
 )
@@ -460,30 +518,31 @@ def not_modelled() -> Table:
 
 _NOT_MODELLED = (
     (
-        "ReplaySSM",
-        "--enable-linear-replayssm-spec moves draft states to rings: one fixed ring for GDN, one on every "
-        "slot for KDA (+36 % of a slot at length 16).",
-        "Set D = 0. Within 2 % for GDN; for KDA the clamp shown is then 1.37 times too high at the median.",
-    ),
-    (
-        "attention DP",
-        "--attn-dp-size: the engine sizes each attention-DP rank alone and divides the pin and the cap by dp.",
-        "Enter the bytes at the attention TP width and the cap // dp; multiply requests and pin by dp.",
-    ),
-    (
-        "PD disaggregation roles",
-        "A prefill server reserves no draft states; a decode server may raise its slots after sizing.",
+        "slots that a PD decode server adds",
+        "It may raise its slots after sizing, to (max_reqs + pre_alloc) × (1 + tracking slots) if that is more, "
+        "uncharged.",
         "Read K from the boot log of that server.",
     ),
     (
-        "releases other than 0.5.23",
-        "S, the padding slot, draft reserves and draft KV changed between releases.",
-        "Compare K and the tokens with your boot log before you trust the other numbers.",
+        "what came before 0.5.4, 0.5.7, 0.5.11, and whatever comes after 0.5.23",
+        "These releases were not read. S, the padding slot, draft reserves and draft KV changed between releases.",
+        "Take the nearest release and compare K and the tokens with your boot log.",
     ),
     (
-        "strategy auto",
-        "The engine chooses extra_buffer or no_buffer by architecture, overlap, page size and backend.",
-        "Choose the strategy it resolves to; the “capped” line of the log prints S.",
+        "drafts with top-k above 1",
+        "ReplaySSM asks for top-k 1, and conv windows of drafts are then whole instead of deduplicated.",
+        "What is charged does not change; “allocated” is a little low.",
+    ),
+    (
+        "Inkling",
+        "Its ratio defaults to 0.1 and its short convolutions are not cut into slots like these.",
+        "Nothing on these pages applies.",
+    ),
+    (
+        "how rest comes about",
+        "rest = free memory when the pools are sized - free memory before weights × (1 - mem_fraction_static) - "
+        "multimodal reservation. Post-capture sizing takes more slack.",
+        "State rest as the boot log of the same flags gives it.",
     ),
     (
         "unified memory",
@@ -507,8 +566,8 @@ _NOT_MODELLED = (
     ),
     (
         "memory beyond what is charged",
-        "The padding page, a draft KV pool replicated under DCP (in one case 0.40 GiB charged, 3.23 "
-        "allocated), decode rings and an int8 checkpoint pool come out of the slack.",
+        "The padding page, a draft KV pool replicated under DCP, conv windows under ReplaySSM and decode rings come "
+        "out of the slack; the page Balance says how much. An int8 checkpoint pool comes on top, uncounted.",
         "Leave room: check “Memory pool end. avail mem” in the log, and graph capture once.",
     ),
     (

@@ -11,16 +11,22 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from sizing.problems import Problem, from_validation
+from sizing.releases import LATEST, Release, rules_of
 from sizing.units import tokens_from_text, ungrouped
 
-SsmDtype = Literal["float32", "bfloat16", "float16"]
+StateDtype = Literal["float32", "bfloat16", "float16"]
 KvDtype = Literal["bfloat16", "fp8_e4m3", "fp8_e5m2"]
-Strategy = Literal["extra_buffer", "extra_buffer_lazy", "no_buffer"]
+Strategy = Literal["auto", "extra_buffer", "extra_buffer_lazy", "no_buffer"]
 SplitMode = Literal["ratio", "balanced", "pin"]
 Source = Literal["model geometry", "boot log", "typed in"]
+Family = Literal["KDA", "GDN", "Mamba2", "other"]
+Attention = Literal["MLA", "GQA", "DSA"]
+Role = Literal["null", "prefill", "decode"]
+ReplaySsm = Literal["off", "spec", "decode"]
+Algorithm = Literal["EAGLE", "EAGLE3", "NEXTN", "STANDALONE", "NGRAM", "DFLASH", "DSPARK"]
 
-# Bytes of one element. SSM dtypes: `--mamba-ssm-dtype` takes these three (engine-sizing.md section 2).
-SSM_ITEMSIZE: dict[str, int] = {"float32": 4, "bfloat16": 2, "float16": 2}
+# Bytes of one element: `--mamba-ssm-dtype` and SGLANG_MAMBA_CONV_DTYPE take these three (engine-sizing.md section 2).
+STATE_ITEMSIZE: dict[str, int] = {"float32": 4, "bfloat16": 2, "float16": 2}
 # fp8 halves a plain MLA or GQA row exactly (engine-sizing.md section 3); scaled layouts are not offered here.
 KV_ITEMSIZE: dict[str, int] = {"bfloat16": 2, "fp8_e4m3": 1, "fp8_e5m2": 1}
 
@@ -59,6 +65,9 @@ class Scenario(BaseModel):
         max_length=60,
         pattern=r"^[\w .,:;+\-/()=]*$",
     )
+    release: Release = _input(
+        LATEST, "SGLang release", "The release whose rules are followed; those between the listed ones were not read."
+    )
     L: Tokens = _input(
         9216,
         "L, context per request",
@@ -70,8 +79,7 @@ class Scenario(BaseModel):
     D: Whole = _input(
         0,
         "D, draft tokens",
-        "Plain speculation keeps D draft states for each running request. 0 is no speculation. "
-        "Use 0 with ReplaySSM, which this page does not model yet.",
+        "Plain speculation keeps D draft states for each running request. 0 is no speculation.",
         unit="tokens",
         flag="--speculative-num-draft-tokens",
         ge=0,
@@ -85,16 +93,22 @@ class Scenario(BaseModel):
         ge=1,
         le=64,
     )
-    mamba_ssm_dtype: SsmDtype = _input(
+    mamba_ssm_dtype: StateDtype = _input(
         "float32",
         "SSM dtype",
-        "Rescales the SSM part of a slot; the conv part stays (bfloat16 by default).",
+        "Rescales the SSM part of a slot; the conv part has a dtype of its own.",
         flag="--mamba-ssm-dtype",
+    )
+    mamba_conv_dtype: StateDtype = _input(
+        "bfloat16",
+        "Conv dtype",
+        "Rescales the conv part of a slot. It never follows --mamba-ssm-dtype.",
+        flag="SGLANG_MAMBA_CONV_DTYPE",
     )
     kv_cache_dtype: KvDtype = _input(
         "fp8_e4m3",
         "KV dtype",
-        "Rescales the bytes of a token exactly, for plain MLA and GQA.",
+        "Rescales the bytes of a token, exact for plain MLA and GQA. For DSA state the bytes at the dtype you run.",
         flag="--kv-cache-dtype",
     )
     rest_gib: Real = _input(
@@ -123,17 +137,34 @@ class Scenario(BaseModel):
     max_mamba_cache_size: Whole | None = _input(
         None,
         "Pinned slots",
-        "State slots per rank. A pin overrides the ratio; what it takes beyond the ratio comes out of KV.",
-        unit="slots per rank",
+        "State slots, divided by attn_dp_size. A pin overrides the ratio; what it takes beyond the ratio comes out "
+        "of KV.",
+        unit="slots",
         flag="--max-mamba-cache-size",
         ge=1,
         le=10_000_000,
     )
     mamba_radix_cache_strategy: Strategy = _input(
-        "extra_buffer",
+        "auto",
         "Strategy",
-        "How prefix-cache snapshots are kept. Decides S, the state slots per running request.",
+        "How prefix-cache snapshots are kept. Decides S, the state slots per running request. auto is the engine's "
+        "default: extra_buffer where the architecture supports it, else no_buffer.",
         flag="--mamba-radix-cache-strategy",
+    )
+    extra_buffer_supported: bool = _input(
+        True,
+        "extra_buffer supported",
+        "The architecture is on the engine's list for extra_buffer and --linear-attn-backend is triton. "
+        "LFM2, Jet-Nemotron, Zaya and GigaChat are not on it.",
+    )
+    mamba_track_interval: Whole = _input(
+        256,
+        "mamba_track_interval",
+        "extra_buffer takes a snapshot every so many tokens: a multiple of page_size, and at least D.",
+        unit="tokens",
+        flag="--mamba-track-interval",
+        ge=1,
+        le=2**24,
     )
     disable_radix_cache: bool = _input(
         False,
@@ -162,13 +193,81 @@ class Scenario(BaseModel):
         ge=1,
         le=64,
     )
+    tp_size: Whole = _input(
+        8,
+        "tp_size",
+        "Tensor parallelism. With attn_dp_size and dcp_size it decides how many KV heads of GQA one rank keeps.",
+        flag="--tp-size",
+        ge=1,
+        le=1024,
+    )
+    attn_dp_size: Whole = _input(
+        1,
+        "attn_dp_size",
+        "Attention data parallelism: each of so many ranks has pools of its own. Give the bytes of one such rank.",
+        flag="--attn-dp-size",
+        ge=1,
+        le=1024,
+    )
+    disaggregation_mode: Role = _input(
+        "null",
+        "Role",
+        "Prefill and decode on servers of their own, or null for one server that does both.",
+        flag="--disaggregation-mode",
+    )
+    speculative_algorithm: Algorithm = _input(
+        "EAGLE",
+        "Speculative algorithm",
+        "Counts where D is above 0. MTP is NEXTN. NGRAM has no draft KV; DFLASH and DSPARK are charged dcp_size times.",
+        flag="--speculative-algorithm",
+    )
+    replayssm: ReplaySsm = _input(
+        "off",
+        "ReplaySSM",
+        "spec: --enable-linear-replayssm-spec, rings in place of draft states (GDN and KDA). "
+        "decode: --enable-linear-replayssm, rings that the engine does not charge.",
+    )
+    linear_replayssm_cache_len: Whole = _input(
+        16,
+        "Ring length",
+        "Positions in a ReplaySSM ring.",
+        flag="--linear-replayssm-cache-len",
+        ge=1,
+        le=4096,
+    )
+    ring_bytes_per_position: Whole | None = _input(
+        1_275_120,
+        "Ring bytes per position",
+        "ReplaySSM ring of one request, all linear layers of one rank, divided by the ring length. Needed with "
+        "ReplaySSM only. It holds for the conv dtype that runs.",
+        unit="bytes per rank",
+        ge=1,
+        le=MAX_SLOT_BYTES,
+    )
+    family: Family = _input(
+        "KDA",
+        "Linear layers",
+        "The kind of linear-attention layer. ReplaySSM exists for GDN and KDA and differs between them.",
+    )
+    attention: Attention = _input(
+        "MLA",
+        "Attention layers",
+        "MLA keeps one latent row whatever the parallelism; GQA keeps KV heads; DSA is MLA with an index.",
+    )
+    kv_heads: Whole | None = _input(
+        None,
+        "KV heads",
+        "KV heads of the whole model, for GQA: a rank keeps max(1, heads // (attention TP // dcp_size)) of them.",
+        ge=1,
+        le=4096,
+    )
     page_size: Whole = _input(
         64, "page_size", "KV rows are handed out in pages.", unit="tokens", flag="--page-size", ge=1, le=4096
     )
     max_running_requests: Whole | None = _input(
         None,
         "max_running_requests",
-        "The cap you ask for. Unset: the engine's estimate, or 48 under speculation.",
+        "The cap you ask for, divided by attn_dp_size. Unset: the engine's estimate, or 48 under speculation.",
         unit="requests",
         flag="--max-running-requests",
         ge=1,
@@ -209,14 +308,33 @@ class Scenario(BaseModel):
         ge=0,
         le=MAX_SLOT_BYTES,
     )
-    state_bytes_dtype: SsmDtype = _input(
+    state_bytes_dtype: StateDtype = _input(
         "float32", "State bytes are at", "The SSM dtype for which the bytes of a slot are stated."
+    )
+    conv_bytes_dtype: StateDtype = _input(
+        "bfloat16", "Conv bytes are at", "The conv dtype for which the bytes of a slot are stated."
+    )
+    conv_kernel: Whole = _input(
+        4,
+        "Conv kernel",
+        "Width of the short convolution. Under speculation GDN and Mamba2 keep D + kernel - 2 columns of drafts.",
+        ge=2,
+        le=64,
+    )
+    state_bytes_all_stages: Whole | None = _input(
+        None,
+        "State bytes, all stages",
+        "One slot of the whole model on one rank, all pipeline stages together. Releases before 0.5.17 charge it on "
+        "every stage.",
+        unit="bytes per rank",
+        ge=1,
+        le=MAX_SLOT_BYTES,
     )
     state_bytes_source: Source = _input("model geometry", "State bytes from", "Where the bytes of a slot come from.")
     kv_bytes_per_token: Whole = _input(
         13_824,
         "KV bytes per token",
-        "One row of the target model's KV pool on one rank. For GQA under DCP take the bytes at this dcp_size.",
+        "One row of the target model's KV pool on one rank, at the dtype and the dcp_size below.",
         unit="bytes per rank",
         ge=1,
         le=MAX_BYTES,
@@ -224,44 +342,96 @@ class Scenario(BaseModel):
     kv_bytes_dtype: KvDtype = _input(
         "fp8_e4m3", "KV bytes are at", "The KV dtype for which the bytes of a token are stated."
     )
+    kv_bytes_dcp_size: Whole = _input(
+        1, "KV bytes are at dcp_size", "The dcp_size for which the bytes of a token are stated.", ge=1, le=64
+    )
     kv_bytes_source: Source = _input("model geometry", "KV bytes from", "Where the bytes of a token come from.")
     draft_kv_bytes_per_token: Whole = _input(
         0,
         "Draft KV bytes per token",
-        "What EAGLE, EAGLE3, MTP or STANDALONE add to the bytes the engine divides by: "
-        "int(KV bytes x draft layers / full-attention layers). 0 for NGRAM.",
+        "One row of the draft model's KV pool on one rank. For EAGLE, EAGLE3, MTP and STANDALONE: "
+        "int(KV bytes x draft layers / full-attention layers).",
         unit="bytes per rank",
         ge=0,
         le=MAX_BYTES,
     )
 
     @model_validator(mode="after")
-    def _bytes_can_be_rescaled(self) -> Self:
+    def _state_can_be_rescaled(self) -> Self:
         conv = self.conv_bytes_per_slot
         if conv is not None and conv > self.state_bytes_per_slot:
             raise ValueError(
                 f"The conv part ({conv:,} bytes) is larger than the whole slot ({self.state_bytes_per_slot:,} bytes). "
                 "Correct one of the two."
             )
-        if conv is None and self.mamba_ssm_dtype != self.state_bytes_dtype:
+        parts = (
+            ("SSM", self.state_bytes_per_slot - (conv or 0), self.state_bytes_dtype, self.mamba_ssm_dtype),
+            ("conv", conv or 0, self.conv_bytes_dtype, self.mamba_conv_dtype),
+        )
+        for name, part, stated, runs in parts:
+            if conv is None and runs != stated:
+                raise ValueError(
+                    f"To rescale the {name} part of a slot from {stated} to {runs} its conv part must be known: fill "
+                    "in “of which conv”, or state the bytes at the dtype you run."
+                )
+            if part * STATE_ITEMSIZE[runs] % STATE_ITEMSIZE[stated]:
+                raise ValueError(
+                    f"The {name} part of {part:,} bytes is not a whole number of {stated} elements. "
+                    "Correct the state bytes, the conv part or their dtype."
+                )
+        if self.state_bytes_all_stages is not None and self.state_bytes_all_stages < self.state_bytes_per_slot:
             raise ValueError(
-                f"To rescale a slot from {self.state_bytes_dtype} to {self.mamba_ssm_dtype} its conv part must be "
-                "known: fill in “of which conv”, or state the bytes at the dtype you run."
+                f"All stages together ({self.state_bytes_all_stages:,} bytes) hold less state than one "
+                f"({self.state_bytes_per_slot:,} bytes). Correct one of the two."
             )
-        if (
-            (self.state_bytes_per_slot - (conv or 0))
-            * SSM_ITEMSIZE[self.mamba_ssm_dtype]
-            % SSM_ITEMSIZE[self.state_bytes_dtype]
-        ):
+        whole_model = self.pp_size > 1 and not rules_of(self.release).charges_largest_stage
+        if whole_model and self.state_bytes_all_stages is None:
             raise ValueError(
-                f"The SSM part of {self.state_bytes_per_slot:,} bytes is not a whole number of "
-                f"{self.state_bytes_dtype} elements. Correct the state bytes, the conv part or their dtype."
+                f"SGLang {self.release} charges all pipeline stages on every rank: fill in “State bytes, all stages”."
             )
+        return self
+
+    @model_validator(mode="after")
+    def _tokens_can_be_rescaled(self) -> Self:
         if self.kv_bytes_per_token * KV_ITEMSIZE[self.kv_cache_dtype] % KV_ITEMSIZE[self.kv_bytes_dtype]:
             raise ValueError(
                 f"{self.kv_bytes_per_token:,} bytes per token is not a whole number of {self.kv_bytes_dtype} elements. "
                 "Correct the KV bytes or their dtype."
             )
+        if self.attention == "DSA" and (self.kv_cache_dtype, self.dcp_size) != (
+            self.kv_bytes_dtype,
+            self.kv_bytes_dcp_size,
+        ):
+            raise ValueError(
+                "DSA rows do not rescale with the dtype or with dcp_size: state the KV bytes at the "
+                f"{self.kv_cache_dtype} and dcp_size {self.dcp_size} that you run."
+            )
+        if self.attention == "GQA" and self.kv_heads is None and self.dcp_size != self.kv_bytes_dcp_size:
+            raise ValueError(
+                f"To take GQA bytes from dcp_size {self.kv_bytes_dcp_size} to {self.dcp_size} the KV heads of the "
+                "model must be known: fill in “KV heads”, or state the bytes at the dcp_size you run."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _widths_divide(self) -> Self:
+        if self.tp_size % self.attn_dp_size:
+            raise ValueError(
+                f"--tp-size {self.tp_size} is not a multiple of --attn-dp-size {self.attn_dp_size}. Correct one."
+            )
+        width = self.tp_size // self.attn_dp_size
+        for size in (self.dcp_size, self.kv_bytes_dcp_size):
+            if self.attention == "GQA" and self.kv_heads is not None and width % size:
+                raise ValueError(
+                    f"An attention TP width of {width} (--tp-size / --attn-dp-size) cannot be shared by dcp_size "
+                    f"{size}. Correct one of them."
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _ring_is_given(self) -> Self:
+        if self.replayssm != "off" and self.ring_bytes_per_position is None:
+            raise ValueError("ReplaySSM is on but “Ring bytes per position” is empty. Enter it, or turn ReplaySSM off.")
         return self
 
     @model_validator(mode="after")

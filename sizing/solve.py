@@ -3,35 +3,62 @@
 from pydantic import BaseModel, ConfigDict
 
 from sizing import specification
+from sizing.allocated import Allocation, allocations, beyond
 from sizing.optimum import Optimum, best_split
-from sizing.pools import Rank, rank_of, slot_bytes, target_token_bytes, token_bytes
+from sizing.pools import (
+    Rank,
+    draft_row_bytes,
+    is_pinned,
+    pin_from_slots,
+    pin_is_ignored,
+    rank_of,
+    ratio_is_ignored,
+    replays_drafts,
+    ring_bytes,
+    ring_bytes_per_slot,
+    slot_bytes,
+    target_token_bytes,
+    token_bytes,
+)
 from sizing.problems import Refusal
 from sizing.scenario import DEFAULT_RATIO, Scenario
-from sizing.slots import SlotUse, slot_uses
+from sizing.slots import Resolved, resolve
 from sizing.specification import Prediction
-from sizing.split import Split, solve_split
+from sizing.split import Split, slots_set, slots_unpinned, solve_split
 from sizing.units import GIB, flag_ratio
 
 
 class Sizing(BaseModel):
-    """Every number the product shows for one scenario. Per rank unless the name says otherwise."""
+    """Every number the product shows for one scenario. Per attention-DP rank unless the name says otherwise."""
 
     model_config = ConfigDict(frozen=True)
 
     scenario: Scenario
-    slot_uses: tuple[SlotUse, ...]
-    S: int
+    resolved: Resolved
     slot_bytes: int
     """State bytes of one slot at the dtypes that run."""
+    ring_bytes: int
+    """One ReplaySSM ring; 0 without."""
+    ring_bytes_per_slot: int
+    """The ring that each slot is charged besides its state: KDA under ReplaySSM."""
+    charged_slot_bytes: int
+    """What the engine charges for a slot, its ring included."""
+    drafts_charged: int
+    """The D that counts: draft states charged for each running request; 0 under ReplaySSM or for PD prefill."""
     target_token_bytes: int
+    draft_row_bytes: int
     token_bytes: int
     """KV bytes of one token, target plus draft: what the engine divides by."""
     token_equiv: float
-    """Slot bytes over the bytes the engine divides by [tokens per slot]."""
+    """State bytes over the bytes the engine divides by [tokens per slot]."""
+    ring_factor: float
+    """1 + ring / state of a slot [-]: what KDA's ring adds to r*."""
     r_star: float
-    """The balance ratio with exact bytes, draft KV included [-]."""
+    """The balance ratio with what the engine charges: exact bytes, draft KV, rings, the D that counts [-]."""
     r_star_specification: float
-    """The balance ratio as the specification writes it, target KV only [-]."""
+    """The balance ratio as the specification writes it: target KV only, no rings, D = 0 under ReplaySSM [-]."""
+    r_star_direct: float | None
+    """The specification's direct solve under DCP with a replicated draft KV [-]; None where that does not apply."""
     ratio_now: float
     """The ratio that is set, or r*; meaningless when the split is pinned."""
     now: Split | Refusal
@@ -41,62 +68,111 @@ class Sizing(BaseModel):
     """The split at the engine's default ratio."""
     optimum: Optimum | None
     pinned: Split | Refusal | None
-    """The safe pin of the optimum, solved."""
+    """The safe pin of the optimum, solved; None where there is no optimum or the release ignores a pin."""
+    pin_flag: int | None
+    """What to write after --max-mamba-cache-size for it [slots of the deployment]."""
     raised: Split | None
     """The split that is set with --max-running-requests raised to its clamp; None where the engine refuses it."""
+    raised_flag: int | None
+    """That number, for the whole deployment [requests]."""
     predicted: Prediction
     """The specification's closed forms for the ratio of `now`."""
     reasons_to_pin: tuple[str, ...]
     gib_more: int | None
     """What one GiB more of `rest` adds to the optimum [requests]."""
+    allocations: tuple[Allocation, ...]
+    """What `now` allocates beside what it is charged."""
+    beyond: int | None
+    """How much more `now` allocates than it is charged [bytes]; None where that is not known."""
+
+    @property
+    def S(self) -> int:  # noqa: N802, the specification's letter
+        """State slots [slots per running request]."""
+        return self.resolved.S
 
 
 def solve(scenario: Scenario) -> Sizing:
     """Solve a scenario. Raises RefusedError when the flags themselves are refused (engine-sizing.md section 4)."""
     rank = rank_of(scenario)
     r_star = specification.optimal_ratio(
-        scenario.L, rank.slot_bytes, rank.token_bytes, rank.S, scenario.D, scenario.dcp_size
+        scenario.L, rank.slot_bytes, rank.token_bytes, rank.S, rank.D, scenario.dcp_size
     )
     r_flag = flag_ratio(r_star)
     ratio = r_flag if scenario.split == "balanced" else scenario.mamba_full_memory_ratio
-    pin = scenario.max_mamba_cache_size if scenario.split == "pin" else None
-    now = solve_split(scenario, rank, ratio, pin)
+    now = _solve_now(scenario, rank, ratio)
     optimum = best_split(scenario, rank)
+    pinnable = optimum if optimum and not pin_is_ignored(scenario) else None
+    raised_flag, raised = _raised(scenario, ratio, rank, now)
+    found = allocations(scenario, rank, now) if isinstance(now, Split) else ()
+    state, ring = slot_bytes(scenario), ring_bytes_per_slot(scenario)
     return Sizing(
         scenario=scenario,
-        slot_uses=slot_uses(scenario),
-        S=rank.S,
-        slot_bytes=slot_bytes(scenario),
+        resolved=resolve(scenario),
+        slot_bytes=state,
+        ring_bytes=ring_bytes(scenario),
+        ring_bytes_per_slot=ring,
+        charged_slot_bytes=rank.slot_bytes,
+        drafts_charged=rank.D,
         target_token_bytes=target_token_bytes(scenario),
+        draft_row_bytes=draft_row_bytes(scenario),
         token_bytes=token_bytes(scenario),
-        token_equiv=specification.token_equiv(rank.slot_bytes, rank.token_bytes),
+        token_equiv=specification.token_equiv(rank.slot_bytes - ring, rank.token_bytes),
+        ring_factor=rank.slot_bytes / (rank.slot_bytes - ring),
         r_star=r_star,
         r_star_specification=_r_star_specification(scenario, rank),
+        r_star_direct=_r_star_direct(scenario, rank),
         ratio_now=ratio,
         now=now,
-        balanced=solve_split(scenario, rank, r_flag),
-        default=solve_split(scenario, rank, DEFAULT_RATIO),
+        balanced=_by_ratio(scenario, rank, r_flag),
+        default=_by_ratio(scenario, rank, DEFAULT_RATIO),
         optimum=optimum,
-        pinned=solve_split(scenario, rank, r_flag, optimum.pin) if optimum else None,
-        raised=_raised(scenario, rank, ratio, pin, now),
+        pinned=solve_split(scenario, rank, r_flag, pinnable.pin, pinned=True) if pinnable else None,
+        pin_flag=pin_from_slots(scenario, pinnable.pin) if pinnable else None,
+        raised=raised,
+        raised_flag=raised_flag,
         predicted=_predict(scenario, rank, ratio),
         reasons_to_pin=specification.reasons_to_pin(
             scenario.rest_gib * GIB, r_flag, rank.slot_bytes, rank.S, scenario.dcp_size
         ),
         gib_more=_gib_more(scenario, rank, optimum),
+        allocations=found,
+        beyond=beyond(found),
     )
 
 
-def _raised(scenario: Scenario, rank: Rank, ratio: float, pin: int | None, now: Split | Refusal) -> Split | None:
-    if isinstance(now, Refusal) or rank.requests_wanted is None or rank.requests_wanted >= now.clamp:
-        return None
-    found = solve_split(scenario, rank._replace(requests_wanted=now.clamp), ratio, pin)
-    return found if isinstance(found, Split) else None
+def _by_ratio(scenario: Scenario, rank: Rank, ratio: float) -> Split | Refusal:
+    return solve_split(scenario, rank, ratio, slots_unpinned(scenario, rank, ratio))
+
+
+def _solve_now(scenario: Scenario, rank: Rank, ratio: float) -> Split | Refusal:
+    return solve_split(scenario, rank, ratio, slots_set(scenario, rank, ratio), pinned=is_pinned(scenario))
+
+
+def _raised(scenario: Scenario, ratio: float, rank: Rank, now: Split | Refusal) -> tuple[int | None, Split | None]:
+    """--max-running-requests raised to the clamp of the split that is set, and that split then."""
+    if isinstance(now, Refusal) or rank.requests_asked is None or rank.requests_asked >= now.clamp:
+        return None, None
+    if ratio_is_ignored(scenario):
+        return None, None  # the request count decides the slots: there is no clamp to raise it to
+    flag = now.clamp * scenario.attn_dp_size
+    asking = scenario.model_copy(update={"max_running_requests": flag})
+    found = _solve_now(asking, rank_of(asking), ratio)
+    return flag, found if isinstance(found, Split) else None
 
 
 def _r_star_specification(scenario: Scenario, rank: Rank) -> float:
+    drafts = 0 if replays_drafts(scenario) else scenario.D
     return specification.optimal_ratio(
-        scenario.L, rank.slot_bytes, target_token_bytes(scenario), rank.S, scenario.D, scenario.dcp_size
+        scenario.L, slot_bytes(scenario), target_token_bytes(scenario), rank.S, drafts, scenario.dcp_size
+    )
+
+
+def _r_star_direct(scenario: Scenario, rank: Rank) -> float | None:
+    draft = draft_row_bytes(scenario)
+    if scenario.dcp_size == 1 or draft == 0:
+        return None
+    return specification.direct_ratio(
+        scenario.L, rank.slot_bytes, target_token_bytes(scenario), draft, rank.S, rank.D, scenario.dcp_size
     )
 
 
@@ -104,7 +180,7 @@ def _predict(scenario: Scenario, rank: Rank, ratio: float) -> Prediction:
     return specification.predict(
         scenario.rest_gib * GIB,
         ratio,
-        rank.slot_bytes,
+        slot_bytes(scenario),
         target_token_bytes(scenario),
         rank.S,
         scenario.D,

@@ -32,6 +32,20 @@ def optimal_ratio(
     return (S + D) * token_equiv(state_bytes_per_slot, kv_bytes_per_token) * dcp_size / L
 
 
+def direct_ratio(
+    L: float, state_bytes_per_slot: float, target_bytes: float, draft_bytes: float, S: int, D: int, dcp_size: int
+) -> float:
+    """r* under DCP with a replicated draft KV [-]: a token costs target / dcp_size + draft on every rank (Caveats).
+
+    Bytes per slot and per row [bytes per rank]. It says what should be charged; the engine charges the draft of
+    EAGLE and MTP once, not dcp_size times (engine-sizing.md section 6).
+
+    >>> round(direct_ratio(9216, 56_171_520, 13_824, 576, S=5, D=4, dcp_size=8), 2)
+    23.81
+    """
+    return (S + D) * state_bytes_per_slot / (L * (target_bytes / dcp_size + draft_bytes))
+
+
 def predict_slots(rest_bytes: float, ratio: float, state_bytes_per_slot: float) -> int:
     """Slots of the state budget rest x r / (1 + r) [slots]."""
     return max(int(rest_bytes * ratio / (1 + ratio) / state_bytes_per_slot), 0)

@@ -9,14 +9,21 @@ from sizing.pools import (
     TOKENS_PER_REQUEST,
     Pools,
     Rank,
+    is_pinned,
     kv_cap,
+    pin_from_slots,
     pools_from_slots,
     ratio_is_ignored,
+    ring_bytes_per_slot,
+    slot_bytes,
+    slots_from_pin,
     slots_from_ratio,
+    slots_without_radix,
     tokens_occupied,
 )
 from sizing.problems import Refusal
 from sizing.scenario import MAX_RATIO, MAX_REST_GIB, Scenario
+from sizing.slots import slots_per_request
 from sizing.units import GIB, MIB, count, gib
 
 PIN = "--max-mamba-cache-size"
@@ -30,6 +37,8 @@ class Memory(BaseModel):
     state_used: int
     state_idle: int
     state_padding: int
+    rings: int
+    """ReplaySSM rings that are charged: of every slot, or fixed."""
     draft_reserve: int
     kv_used: int
     kv_idle: int
@@ -68,24 +77,30 @@ class Split(BaseModel):
         return self.limits[0]
 
 
-def slots_asked(scenario: Scenario, rank: Rank, ratio: float, pin: int | None) -> int:
-    """K [slots per rank]: pin, else the request count where the radix cache is off, else the ratio (section 5)."""
-    if pin is not None:
-        return pin
-    if ratio_is_ignored(scenario) and rank.requests_wanted is not None:
-        return int(rank.requests_wanted)
+def slots_set(scenario: Scenario, rank: Rank, ratio: float) -> int:
+    """K [slots per rank] that this scenario's settings give: pin, else the request count where the radix cache is off,
+    else the ratio (section 5)."""
+    if is_pinned(scenario) and scenario.max_mamba_cache_size is not None:
+        return slots_from_pin(scenario, scenario.max_mamba_cache_size)
+    return slots_unpinned(scenario, rank, ratio)
+
+
+def slots_unpinned(scenario: Scenario, rank: Rank, ratio: float) -> int:
+    """K [slots per rank] without a pin."""
+    if ratio_is_ignored(scenario):
+        return slots_without_radix(scenario)
     return int(slots_from_ratio(rank, ratio))
 
 
-def solve_split(scenario: Scenario, rank: Rank, ratio: float, pin: int | None = None) -> Split | Refusal:
-    """Solve one split: by `ratio` [-] unless `pin` [slots per rank] is given; or the engine's refusal."""
-    pools = pools_from_slots(rank, slots_asked(scenario, rank, ratio, pin))
-    refusal = _refusal(rank, pools, ratio, _lever(scenario, pin))
+def solve_split(scenario: Scenario, rank: Rank, ratio: float, slots: int, *, pinned: bool = False) -> Split | Refusal:
+    """Solve the split of K = `slots` [slots per rank], which came from `ratio` [-] or a pin; or the refusal."""
+    pools = pools_from_slots(rank, slots)
+    refusal = _refusal(scenario, rank, pools, ratio, _lever(scenario, pinned))
     if refusal:
         return refusal
     found = limits(scenario, rank, pools)
     return Split(
-        ratio=None if pin is not None or ratio_is_ignored(scenario) else ratio,
+        ratio=None if pinned or ratio_is_ignored(scenario) else ratio,
         slots=int(pools.slots),
         clamp=int(pools.clamp),
         kv_rest_bytes=int(pools.kv_rest_bytes),
@@ -97,19 +112,23 @@ def solve_split(scenario: Scenario, rank: Rank, ratio: float, pin: int | None = 
         runs=found[0].requests,
         limits=found,
         crossing=int(pools.kv_tokens // pools.clamp),
-        memory=_memory(rank, pools, scenario.L, found[0].requests),
+        memory=_memory(scenario, rank, pools, found[0].requests),
     )
 
 
-def _memory(rank: Rank, pools: Pools, L: int, runs: int) -> Memory:
-    state_used = runs * rank.S * rank.slot_bytes
+def _memory(scenario: Scenario, rank: Rank, pools: Pools, runs: int) -> Memory:
+    ring = ring_bytes_per_slot(scenario)
+    slot, slots, L = int(rank.slot_bytes) - ring, int(pools.slots), scenario.L
+    padding = 1 if rank.rules.charges_padding else 0
+    state_used = runs * rank.S * slot
     kv_pool = int(pools.kv_rows) * rank.token_bytes
     kv_used = runs * L * rank.token_bytes // rank.dcp_size
     charged = int(pools.state_bytes) + int(pools.draft_reserve_bytes) + kv_pool
     return Memory(
         state_used=state_used,
-        state_idle=int(pools.slots) * rank.slot_bytes - state_used,
-        state_padding=rank.slot_bytes,
+        state_idle=slots * slot - state_used,
+        state_padding=padding * slot,
+        rings=(slots + padding) * ring + int(rank.ring_fixed_bytes),
         draft_reserve=int(pools.draft_reserve_bytes),
         kv_used=kv_used,
         kv_idle=kv_pool - kv_used,
@@ -118,46 +137,73 @@ def _memory(rank: Rank, pools: Pools, L: int, runs: int) -> Memory:
 
 
 def minimum_rest_gib(rank: Rank, ratio: float) -> float:
-    """The least `rest` [GiB per rank] that admits one request by ratio: S + 1 + 2D slots of budget (section 5)."""
-    least = (rank.S + 1 + 2 * rank.D) * rank.slot_bytes / GIB
-    return float(least / (ratio / (1 + ratio)))
+    """The least `rest` [GiB per rank] that admits one request by ratio (section 5; releases.py where it differs)."""
+    share = ratio / (1 + ratio)
+    if rank.rules.drafts == "in every slot":
+        return float(rank.S * rank.slots_divisor * (1 + rank.D) * rank.slot_bytes / GIB / share)
+    if rank.rules.drafts == "before the split":
+        return float((rank.S / share + rank.requests_charged * rank.D) * rank.slot_bytes / GIB)
+    padding = 1 + rank.D if rank.rules.charges_padding else 0
+    least = (rank.S + rank.D + padding) * rank.slot_bytes + rank.ring_fixed_bytes
+    return float(least / GIB / share)
 
 
-def _lever(scenario: Scenario, pin: int | None) -> str:
+def _lever(scenario: Scenario, pinned: bool) -> str:
     """The flag that decides the slots of this split."""
-    if pin is not None:
+    if pinned:
         return PIN
     return "--max-running-requests" if ratio_is_ignored(scenario) else "--mamba-full-memory-ratio"
 
 
-def _refusal(rank: Rank, pools: Pools, ratio: float, lever: str) -> Refusal | None:
+def _refusal(scenario: Scenario, rank: Rank, pools: Pools, ratio: float, lever: str) -> Refusal | None:
     """The first refusal the engine would meet, in its order and words (section 8)."""
+    rules = rank.rules
     if pools.slots <= 0:
         words = (
             "Not enough GPU memory for hybrid (mamba/linear-attention) state cache. Computed "
             f"max_mamba_cache_size={int(pools.slots)} (total_rest_memory={rank.rest_gib:.2f} GB, "
-            f"mamba_cache_per_req={rank.slot_bytes / MIB:.2f} MB)."
+            f"mamba_cache_per_req={slot_bytes(scenario) / MIB:.2f} MB)."
         )
-        return Refusal(kind="no_state_memory", engine_words=words, cure=_more_state(rank, ratio))
-    if pools.kv_rest_bytes <= 0:
+        cure = _one_slot(scenario, rank, ratio, lever)
+        return Refusal(kind="no_state_memory", engine_words=words if rules.refuses_without_slots else "", cure=cure)
+    if pools.kv_rest_bytes <= 0 and rules.refuses_without_kv:
         words = "Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static"
         return Refusal(kind="no_kv_memory", engine_words=words, cure=_fewer_slots(rank, pools, lever))
     if pools.kv_rows <= 0:
         words = "Not enough memory. Please try to increase --mem-fraction-static."
-        return Refusal(kind="no_tokens", engine_words=words, cure=_more_tokens(rank, rank.page_size, lever))
+        too_much = pools.kv_rest_bytes <= 0
+        cure = _fewer_slots(rank, pools, lever) if too_much else _more_tokens(rank, rank.page_size, lever)
+        return Refusal(kind="no_tokens", engine_words=words, cure=cure)
     if pools.admitted <= 0:
         words = (
             "Hybrid (mamba/linear-attention) state cache is too small to serve any requests. "
             f"max_mamba_cache_size={int(pools.slots)}, mamba_ratio={rank.S}, resulting max_num_reqs=0."
         )
-        return Refusal(kind="no_requests", engine_words=words, cure=_one_request(rank, pools, ratio, lever))
+        cure = _one_request(scenario, rank, pools, ratio, lever)
+        return Refusal(kind="no_requests", engine_words=words if rules.refuses_without_slots else "", cure=cure)
     return None
 
 
-def _one_request(rank: Rank, pools: Pools, ratio: float, lever: str) -> str:
+def _one_slot(scenario: Scenario, rank: Rank, ratio: float, lever: str) -> str:
+    if lever == "--mamba-full-memory-ratio":
+        return _more_state(rank, ratio)
+    return _divided(scenario, lever)
+
+
+def _one_request(scenario: Scenario, rank: Rank, pools: Pools, ratio: float, lever: str) -> str:
+    if rank.requests_asked is not None and rank.requests_asked <= 0:
+        return _divided(scenario, "--max-running-requests")
     if pools.clamp > 0:
         return _more_tokens(rank, TOKENS_PER_REQUEST, lever)
-    return f"Pin at least {rank.S} slots." if lever == PIN else _more_state(rank, ratio)
+    if lever == PIN:
+        return f"Pin at least {pin_from_slots(scenario, rank.S)} slots."
+    return _more_state(rank, ratio)
+
+
+def _divided(scenario: Scenario, flag: str) -> str:
+    """A number that the attention-DP width leaves nothing of."""
+    least = pin_from_slots(scenario, slots_per_request(scenario)) if flag == PIN else scenario.attn_dp_size
+    return f"{flag} is divided by attn_dp_size {scenario.attn_dp_size}: set at least {least}."
 
 
 def _more_state(rank: Rank, ratio: float) -> str:
@@ -179,8 +225,9 @@ def _more_tokens(rank: Rank, least: int, lever: str) -> str:
 
 def _fewer_slots(rank: Rank, pools: Pools, lever: str) -> str:
     drafts = " and draft states" if rank.D else ""
+    padding = 1 if rank.rules.charges_padding else 0
     return (
-        f"{count(int(pools.slots) + 1)} slots (one is padding){drafts} "
+        f"{count(int(pools.slots) + padding)} slots{' (one is padding)' if padding else ''}{drafts} "
         f"take {gib(float(pools.state_bytes + pools.draft_reserve_bytes))} of {rank.rest_gib:g} GiB rest: "
         f"lower {lever}, or raise --mem-fraction-static."
     )

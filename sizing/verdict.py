@@ -3,17 +3,17 @@
 from pydantic import BaseModel, ConfigDict
 
 from sizing.optimum import Optimum
-from sizing.pools import SPECULATION_REQUESTS
+from sizing.pools import SPECULATION_REQUESTS, is_pinned, pin_is_ignored
 from sizing.problems import Refusal
+from sizing.releases import rules_of
 from sizing.solve import Sizing
 from sizing.specification import FRAGILE_RATIO
 from sizing.split import Split
-from sizing.units import count, gib, ratio_text, requests_text
+from sizing.units import GIB, count, gib, ratio_text, requests_text
 
-# engine-sizing.md section 4: --mamba-track-interval (256) must be a multiple of page_size and >= draft tokens.
-TRACK_INTERVAL = 256
 # A choice of ours: "L is uncertain" (compute-mamba-ratio.md, Caveats, "Asymmetry") is said within a tenth of balance.
 NEAR_BALANCE = 0.1
+BEYOND_WORTH_SAYING = GIB // 10  # a choice of ours: less is lost in the slack of any --mem-fraction-static
 
 BINDING_WORDS = {
     "state pool": "the state pool binds",
@@ -53,15 +53,23 @@ def verdict(sizing: Sizing) -> Verdict:
     if isinstance(now, Refusal):
         return Verdict(
             headline="SGLang would refuse to start.",
-            sentences=(f"“{now.engine_words}”", now.cure, *_balanced(sizing)),
+            sentences=(now.words if now.engine_words else now.words.capitalize(), now.cure, *_balanced(sizing)),
         )
     L = count(sizing.scenario.L)
     if now.runs == 0:
         headline = f"Not one request of L = {L} fits: the KV pool holds {count(now.kv_tokens)} tokens."
     else:
         requests = "request runs" if now.runs == 1 else "requests run"
-        headline = f"{count(now.runs)} {requests} at L = {L}: {BINDING_WORDS[now.binding.name]}."
+        headline = f"{count(now.runs)} {requests} at L = {L}{_each_rank(sizing)}: {BINDING_WORDS[now.binding.name]}."
     return Verdict(headline=headline, sentences=(*_why(now), *_balanced(sizing)))
+
+
+def _each_rank(sizing: Sizing) -> str:
+    """Under attention DP every number of requests is one rank's; the deployment's is said once."""
+    ranks = sizing.scenario.attn_dp_size
+    if ranks == 1 or isinstance(sizing.now, Refusal):
+        return ""
+    return f" on each of {ranks} attention-DP ranks, {count(ranks * sizing.now.runs)} in the deployment"
 
 
 def _why(now: Split) -> tuple[str, ...]:
@@ -115,10 +123,14 @@ def advice(sizing: Sizing) -> tuple[Advice, ...]:
         _uncertain,
         _speculation,
         _draft_kv,
+        _rings,
+        _beyond,
+        _role,
         _precision,
-        _page,
+        _ranks,
         _stages,
         _context,
+        _release,
     )
     return tuple(found for rule in rules if (found := rule(sizing)))
 
@@ -137,7 +149,7 @@ def _free_lever(sizing: Sizing) -> Advice | None:
 
 def _fragile(sizing: Sizing) -> Advice | None:
     ratio = sizing.ratio_now
-    if sizing.scenario.split == "pin" or ratio >= FRAGILE_RATIO:
+    if is_pinned(sizing.scenario) or ratio >= FRAGILE_RATIO:
         return None
     return Advice(
         topic="Fragile ratio",
@@ -191,33 +203,98 @@ def _uncertain(sizing: Sizing) -> Advice | None:
 def _speculation(sizing: Sizing) -> Advice | None:
     """The reserve is charged for fewer requests than the joint solve assumed (engine-sizing.md section 5)."""
     scenario, now = sizing.scenario, sizing.now
-    if not scenario.D or isinstance(now, Refusal) or scenario.split == "pin":
+    if not sizing.drafts_charged or isinstance(now, Refusal) or now.ratio is None:
+        return None
+    if rules_of(scenario.release).drafts != "joint" or sizing.raised_flag is None:
         return None
     asked = scenario.max_running_requests or SPECULATION_REQUESTS
-    if asked >= now.clamp:
-        return None
     unset = "" if scenario.max_running_requests else " (unset: the engine assumes it under speculation)"
     better = sizing.raised is not None and sizing.raised.runs > now.runs
     cure = (
-        f"Raise the flag to {count(now.clamp)}: {count(sizing.raised.runs)} run."
+        f"Raise the flag to {count(sizing.raised_flag)}: {count(sizing.raised.runs)} run."
         if better and sizing.raised
         else "Raising the flag runs no more here; take the ratio or the pin above."
     )
     return Advice(
         topic="Speculation: the split is not r",
         text=f"Draft states are charged for --max-running-requests {count(asked)}{unset}, while the solve assumed "
-        f"{count(now.clamp)}: what is not used of the reserve goes to KV. {cure}",
+        f"{count(sizing.raised_flag)}: what is not used of the reserve goes to KV. {cure}",
     )
 
 
 def _draft_kv(sizing: Sizing) -> Advice | None:
-    if not sizing.scenario.D or sizing.scenario.draft_kv_bytes_per_token:
+    scenario = sizing.scenario
+    if not scenario.D or scenario.speculative_algorithm == "NGRAM":
+        return None
+    if sizing.draft_row_bytes and sizing.token_bytes == sizing.target_token_bytes:
+        return Advice(
+            topic="Draft KV is not charged",
+            text=f"SGLang {scenario.release} leaves the draft KV of {scenario.speculative_algorithm} out of the bytes "
+            "of a token: the draft pool comes out of the slack.",
+        )
+    if sizing.draft_row_bytes:
         return None
     return Advice(
         topic="Draft KV is not counted",
         text="EAGLE, EAGLE3, MTP and STANDALONE add int(KV bytes x draft layers / full-attention layers) to every "
-        "token (+4 % with one draft layer and 24 full layers). Enter it as draft KV bytes; for NGRAM 0 is right.",
+        "token (+4 % with one draft layer and 24 full layers). Enter it as draft KV bytes; for NGRAM choose NGRAM.",
     )
+
+
+def _rings(sizing: Sizing) -> Advice | None:
+    """The specification's one-time ring holds for GDN, not for KDA (engine-sizing.md section 5, ReplaySSM)."""
+    scenario = sizing.scenario
+    if scenario.replayssm == "decode":
+        return Advice(
+            topic="ReplaySSM rings are not charged",
+            text=f"--enable-linear-replayssm allocates a ring of {count(sizing.ring_bytes)} bytes on every slot and "
+            "charges none of it: it comes out of the slack.",
+        )
+    if scenario.replayssm == "spec" and not sizing.ring_bytes:
+        why = "needs speculation (D above 0)" if not scenario.D else f"does nothing for {scenario.family} here"
+        return Advice(
+            topic="ReplaySSM is idle", text=f"--enable-linear-replayssm-spec {why}: draft states stay charged."
+        )
+    if sizing.ring_bytes_per_slot:
+        return Advice(
+            topic="ReplaySSM rings on every slot",
+            text=f"Every slot is charged a ring of {count(sizing.ring_bytes)} bytes "
+            f"(+{sizing.ring_factor - 1:.0%}): r* grows by the same factor. The specification calls the ring a "
+            "one-time deduction; for this family it is not.",
+        )
+    if sizing.ring_bytes and not sizing.drafts_charged:
+        return Advice(
+            topic="ReplaySSM rings are fixed",
+            text=f"One ring of {count(sizing.ring_bytes)} bytes for each request that may run and one more come off "
+            "the state budget before slots are counted; a lower --max-running-requests frees them.",
+        )
+    return None
+
+
+def _beyond(sizing: Sizing) -> Advice | None:
+    """Allocated but not charged: said where it is more than a page or two."""
+    if sizing.beyond is None or sizing.beyond < BEYOND_WORTH_SAYING:
+        return None
+    most = max(sizing.allocations, key=lambda row: (row.allocated or 0) - row.charged)
+    return Advice(
+        topic="More is allocated than charged",
+        text=f"{gib(sizing.beyond)} beyond rest come out of the slack of --mem-fraction-static, mostly "
+        f"{most.what} (charged {gib(most.charged)}, allocated {gib(most.allocated or 0)}). "
+        "Check that graph capture still fits.",
+    )
+
+
+def _role(sizing: Sizing) -> Advice | None:
+    scenario = sizing.scenario
+    if scenario.disaggregation_mode == "prefill" and scenario.D and not sizing.drafts_charged:
+        return Advice(topic="PD prefill", text="A prefill server charges no draft states, so D does not count in r*.")
+    if scenario.disaggregation_mode == "decode":
+        return Advice(
+            topic="PD decode",
+            text="A decode server may raise its slots after sizing, to (max_reqs + pre_alloc) x (1 + tracking slots) "
+            "if that is more; what it adds is not charged and not shown here.",
+        )
+    return None
 
 
 def _precision(sizing: Sizing) -> Advice | None:
@@ -237,16 +314,15 @@ def _precision(sizing: Sizing) -> Advice | None:
     )
 
 
-def _page(sizing: Sizing) -> Advice | None:
-    scenario = sizing.scenario
-    if scenario.disable_radix_cache or scenario.mamba_radix_cache_strategy == "no_buffer":
-        return None
-    if TRACK_INTERVAL % scenario.page_size == 0 and scenario.D <= TRACK_INTERVAL:
+def _ranks(sizing: Sizing) -> Advice | None:
+    ranks = sizing.scenario.attn_dp_size
+    if ranks == 1:
         return None
     return Advice(
-        topic="--mamba-track-interval",
-        text=f"Its default {TRACK_INTERVAL} must be a multiple of page_size ({scenario.page_size}) and at least the "
-        f"draft tokens ({scenario.D}): set it too, or the engine refuses to start.",
+        topic="Attention DP",
+        text=f"Each of {ranks} ranks has pools of its own, and this page shows one of them. The engine divides "
+        f"--max-running-requests and --max-mamba-cache-size by {ranks}, so the flags here are for the deployment. "
+        "Give the bytes of a rank at its attention TP width, tp_size / attn_dp_size.",
     )
 
 
@@ -254,12 +330,16 @@ def _stages(sizing: Sizing) -> Advice | None:
     scenario = sizing.scenario
     if scenario.pp_size == 1:
         return None
-    tracked = scenario.mamba_radix_cache_strategy == "extra_buffer" and not scenario.disable_radix_cache
-    overlap = f" It turns overlap off, so S is {sizing.S}." if tracked else ""
+    overlap = f" It turns overlap off, so S is {sizing.S}." if sizing.resolved.strategy == "extra_buffer" else ""
+    charged = (
+        "Every rank is charged the largest stage"
+        if rules_of(scenario.release).charges_largest_stage
+        else f"SGLang {scenario.release} charges every rank all stages"
+    )
     return Advice(
         topic="Pipeline stages",
-        text="Every rank is charged the largest stage: give the state bytes of the stage with most linear layers and "
-        f"the KV bytes of the stage with most attention layers.{overlap}",
+        text=f"{charged}: give the state bytes of the stage with most linear layers and the KV bytes of the stage "
+        f"with most attention layers.{overlap} A microbatch holds max(requests // {scenario.pp_size}, 1).",
     )
 
 
@@ -278,6 +358,26 @@ def _context(sizing: Sizing) -> Advice | None:
             f"{count(scenario.context_length)}: the engine warns, and a request that long can never finish.",
         )
     return None
+
+
+def _release(sizing: Sizing) -> Advice | None:
+    """What is set and has no effect in this release: the engine does not say so."""
+    scenario, rules = sizing.scenario, rules_of(sizing.scenario.release)
+    idle = []
+    if scenario.skip_decode_lock and not rules.reads_skip_decode_lock:
+        idle.append("SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK")
+    if scenario.mamba_conv_dtype != "bfloat16" and not rules.reads_conv_dtype:
+        idle.append("SGLANG_MAMBA_CONV_DTYPE")
+    if scenario.split == "pin" and pin_is_ignored(scenario):
+        idle.append("--max-mamba-cache-size")
+    if not idle:
+        return None
+    verb = "has" if len(idle) == 1 else "have"
+    return Advice(
+        topic=f"Without effect in {scenario.release}",
+        text=f"{' and '.join(idle)} {verb} no effect in SGLang {scenario.release}. What changed when is on the page "
+        "Reference.",
+    )
 
 
 def idle_words(sizing: Sizing) -> str:

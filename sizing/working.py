@@ -2,7 +2,9 @@
 
 from pydantic import BaseModel, ConfigDict
 
+from sizing.pools import is_pinned, requests_charged, ring_bytes_fixed
 from sizing.problems import Refusal
+from sizing.releases import rules_of
 from sizing.scenario import Scenario
 from sizing.solve import Sizing
 from sizing.split import Split
@@ -41,7 +43,8 @@ def working(sizing: Sizing) -> tuple[Step, ...]:
 
 def _balance_steps(sizing: Sizing) -> tuple[Step, ...]:
     scenario = sizing.scenario
-    uses = " + ".join(str(use.count) for use in sizing.slot_uses).replace("+ -", "- ")
+    uses = " + ".join(str(use.count) for use in sizing.resolved.uses).replace("+ -", "- ")
+    rings = sizing.ring_bytes_per_slot
     return (
         Step(
             quantity="S, slots per request",
@@ -52,14 +55,14 @@ def _balance_steps(sizing: Sizing) -> tuple[Step, ...]:
         Step(
             quantity="token_equiv",
             formula="state bytes per slot / KV bytes per token",
-            numbers=f"{count(sizing.slot_bytes)} / {count(sizing.token_bytes)}",
+            numbers=f"{count(sizing.charged_slot_bytes - rings)} / {count(sizing.token_bytes)}",
             result=f"{number(sizing.token_equiv)} tokens",
         ),
         Step(
             quantity="r*, the balance ratio",
-            formula="(S + D) x token_equiv x dcp_size / L",
-            numbers=f"({sizing.S} + {scenario.D}) x {number(sizing.token_equiv)} x {scenario.dcp_size} "
-            f"/ {count(scenario.L)}",
+            formula="(S + D) x token_equiv x dcp_size / L" + (" x (1 + ring / slot)" if rings else ""),
+            numbers=f"({sizing.S} + {sizing.drafts_charged}) x {number(sizing.token_equiv)} x {scenario.dcp_size} "
+            f"/ {count(scenario.L)}" + (f" x (1 + {count(rings)} / {count(sizing.slot_bytes)})" if rings else ""),
             result=ratio_text(sizing.r_star),
         ),
     )
@@ -67,8 +70,6 @@ def _balance_steps(sizing: Sizing) -> tuple[Step, ...]:
 
 def _split_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
     scenario = sizing.scenario
-    taken = count((now.slots + 1) * sizing.slot_bytes)
-    reserve = f" - {count(now.memory.draft_reserve)}" if now.memory.draft_reserve else ""
     capped = scenario.max_total_tokens
     return (
         _slots_step(sizing, now),
@@ -78,12 +79,7 @@ def _split_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
             numbers=f"{count(now.slots)} // {sizing.S}",
             result=requests_text(now.clamp),
         ),
-        Step(
-            quantity="KV bytes",
-            formula="rest - (K + 1) x slot bytes - draft states" if reserve else "rest - (K + 1) x slot bytes",
-            numbers=f"{count(int(scenario.rest_gib * GIB))} - {taken}{reserve}",
-            result=f"{count(now.kv_rest_bytes)} ({gib(now.kv_rest_bytes)})",
-        ),
+        _kv_bytes_step(sizing, now),
         Step(
             quantity="KV tokens on one rank",
             formula="KV bytes // KV bytes per token, whole pages" + (", at most max_total_tokens" if capped else ""),
@@ -113,28 +109,68 @@ def _split_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
 
 
 def _slots_step(sizing: Sizing, now: Split) -> Step:
-    scenario, slot = sizing.scenario, count(sizing.slot_bytes)
-    if now.ratio is None:
-        pinned = scenario.split == "pin"
-        return Step(
-            quantity="K, state slots",
-            formula="the pin" if pinned else "radix cache off: one slot for each request asked",
-            numbers="--max-mamba-cache-size" if pinned else "--max-running-requests",
-            result=count(now.slots),
-        )
-    budget = f"{scenario.rest_gib:g} GiB x {ratio_text(now.ratio)} / (1 + {ratio_text(now.ratio)})"
-    if scenario.D:
-        return Step(
-            quantity="K, state slots",
-            formula="(budget - (1 + D) x slot) // (slot x (1 + D / S)), budget = rest x r / (1 + r)",
-            numbers=f"({budget} - {1 + scenario.D} x {slot}) // ({slot} x (1 + {scenario.D} / {sizing.S}))",
-            result=count(now.slots),
-        )
+    formula, numbers = _slots_by_ratio(sizing, now.ratio) if now.ratio is not None else _slots_by_count(sizing)
+    return Step(quantity="K, state slots", formula=formula, numbers=numbers, result=count(now.slots))
+
+
+def _slots_by_count(sizing: Sizing) -> tuple[str, str]:
+    scenario = sizing.scenario
+    shared = f" // attn_dp_size {scenario.attn_dp_size}" if scenario.attn_dp_size > 1 else ""
+    if is_pinned(scenario):
+        return "the pin" + (" // attn_dp_size" if shared else ""), f"--max-mamba-cache-size{shared}"
+    return "radix cache off: one slot for each request asked", f"--max-running-requests{shared}"
+
+
+def _slots_by_ratio(sizing: Sizing, ratio: float) -> tuple[str, str]:
+    """The formula for K of the release that runs, and the same with the numbers in (engine-sizing.md section 5)."""
+    scenario, rules, D = sizing.scenario, rules_of(sizing.scenario.release), sizing.drafts_charged
+    slot, r = count(sizing.charged_slot_bytes), ratio_text(ratio)
+    rest = f"{scenario.rest_gib:g} GiB"
+    where = ", budget = rest x r / (1 + r)"
+    if rules.drafts == "in every slot":
+        drafts, filled = (" // (1 + D)", f" // {1 + D}") if D else ("", "")
+        return f"budget // slot{drafts}{where}", f"{rest} x {r} / (1 + {r}) // {slot}{filled}"
+    if rules.drafts == "before the split":
+        ahead = requests_charged(scenario) * D * sizing.charged_slot_bytes
+        left = f"({rest} - {count(ahead)})" if D else rest
+        where = ", budget = (rest - requests x D x slot) x r / (1 + r)" if D else where
+        return f"budget // slot{where}", f"{left} x {r} / (1 + {r}) // {slot}"
+    taken, filled = _off_the_budget(sizing, rules.charges_padding)
+    budget = f"{rest} x {r} / (1 + {r})"
+    words = "budget"
+    if taken:
+        budget, words = f"({budget}{filled})", f"(budget{taken})"
+    if D:
+        return f"{words} // (slot x (1 + D / S)){where}", f"{budget} // ({slot} x (1 + {D} / {sizing.S}))"
+    return f"{words} // slot{where}", f"{budget} // {slot}"
+
+
+def _off_the_budget(sizing: Sizing, padding: bool) -> tuple[str, str]:
+    """What comes off the state budget before slots are counted: fixed rings and the padding slot."""
+    slot, D = count(sizing.charged_slot_bytes), sizing.drafts_charged
+    fixed = ring_bytes_fixed(sizing.scenario)
+    words, filled = (" - rings", f" - {count(fixed)}") if fixed else ("", "")
+    if padding:
+        words += " - (1 + D) x slot" if D else " - slot"
+        filled += f" - {1 + D} x {slot}" if D else f" - {slot}"
+    return words, filled
+
+
+def _kv_bytes_step(sizing: Sizing, now: Split) -> Step:
+    """rest less everything that is charged for state."""
+    padding = 1 if rules_of(sizing.scenario.release).charges_padding else 0
+    fixed, reserve = ring_bytes_fixed(sizing.scenario), now.memory.draft_reserve
+    pieces = [
+        ("(K + 1) x slot" if padding else "K x slot", (now.slots + padding) * sizing.charged_slot_bytes),
+        ("rings", fixed),
+        ("draft states", reserve),
+    ]
+    charged = [(words, taken) for words, taken in pieces if taken]
     return Step(
-        quantity="K, state slots",
-        formula="(budget - slot) // slot, budget = rest x r / (1 + r)",
-        numbers=f"({budget} - {slot}) // {slot}",
-        result=count(now.slots),
+        quantity="KV bytes",
+        formula=" - ".join(["rest", *(words for words, _ in charged)]),
+        numbers=" - ".join([count(int(sizing.scenario.rest_gib * GIB)), *(count(taken) for _, taken in charged)]),
+        result=f"{count(now.kv_rest_bytes)} ({gib(now.kv_rest_bytes)})",
     )
 
 
@@ -147,19 +183,20 @@ def comparisons(sizing: Sizing) -> tuple[Comparison, ...]:
             specification=ratio_text(sizing.r_star_specification),
             engine=_best_range(sizing),
             why=_r_star_why(sizing),
-        )
+        ),
+        *_direct(sizing),
     ]
     if isinstance(now, Refusal):
         return (
             *rows,
-            Comparison(quantity="clamp", specification=count(said.clamp), engine="refused", why=now.engine_words),
+            Comparison(quantity="clamp", specification=count(said.clamp), engine="refused", why=now.words),
         )
-    if scenario.split == "pin" or now.ratio is None:
+    if now.ratio is None:
         return tuple(rows)  # the closed forms know ratios only
     return (
         *rows,
-        _compared("K, state slots", said.slots, now.slots, _slots_why(scenario)),
-        _compared("mamba clamp", said.clamp, now.clamp, _slots_why(scenario)),
+        _compared("K, state slots", said.slots, now.slots, _slots_why(sizing)),
+        _compared("mamba clamp", said.clamp, now.clamp, _slots_why(sizing)),
         _compared("KV tokens on one rank", said.kv_tokens, now.kv_rows, _tokens_why(scenario)),
         _compared("KV cap at L", said.kv_cap, now.kv_cap, "follows from the tokens"),
         *_whole_pages(scenario, said.kv_cap, now),
@@ -193,12 +230,26 @@ def _best_range(sizing: Sizing) -> str:
     return f"{ratio_range_text(best.ratio_low, best.ratio_high)} run {count(best.runs)}"
 
 
+def _direct(sizing: Sizing) -> tuple[Comparison, ...]:
+    """Under DCP a replicated draft KV does not shard; the engine charges EAGLE and MTP once all the same."""
+    if sizing.r_star_direct is None:
+        return ()
+    return (
+        Comparison(
+            quantity="r*, direct solve for a replicated draft KV",
+            specification=ratio_text(sizing.r_star_direct),
+            engine=ratio_text(sizing.r_star),
+            why="the direct solve says what the draft pool costs on every rank; the engine's is what it charges",
+        ),
+    )
+
+
 def _r_star_why(sizing: Sizing) -> str:
     best = sizing.optimum
     if best is None or best.ratio_low is None:
         return ""
     if sizing.r_star != sizing.r_star_specification:
-        return f"the engine divides by the draft KV too: r* = {ratio_text(sizing.r_star)} with it"
+        return f"{' and '.join(_charged_otherwise(sizing))}: r* = {ratio_text(sizing.r_star)} with what it charges"
     inside = best.ratio_low <= sizing.r_star <= (best.ratio_high or sizing.r_star)
     if inside:
         return "whole slots, the padding slot and whole requests make a range of ratios equally good"
@@ -206,12 +257,34 @@ def _r_star_why(sizing: Sizing) -> str:
     return f"whole slots, the padding slot and whole requests: r* lies beside the best range{runs}"
 
 
-def _slots_why(scenario: Scenario) -> str:
-    if scenario.D:
+def _charged_otherwise(sizing: Sizing) -> list[str]:
+    """Why the engine's r* is another than the specification's."""
+    found = []
+    if sizing.token_bytes != sizing.target_token_bytes:
+        found.append("the engine divides by the draft KV too")
+    if sizing.ring_bytes_per_slot:
+        found.append(f"it charges a ring of {count(sizing.ring_bytes_per_slot)} bytes on every slot")
+    if sizing.charged_slot_bytes - sizing.ring_bytes_per_slot != sizing.slot_bytes:
+        found.append("it charges all pipeline stages on every rank")
+    return found or ["it charges another number of draft states"]
+
+
+def _slots_why(sizing: Sizing) -> str:
+    scenario, rules = sizing.scenario, rules_of(sizing.scenario.release)
+    if sizing.ring_bytes_per_slot:
+        return f"ReplaySSM: a ring of {count(sizing.ring_bytes_per_slot)} bytes is charged on every slot"
+    if ring_bytes_fixed(scenario):
+        return f"ReplaySSM: fixed rings of {count(ring_bytes_fixed(scenario))} bytes and one slot come off the budget"
+    if sizing.drafts_charged and rules.drafts == "joint":
         return (
             "the engine solves for draft states too (D / S of a slot each, 1 + D padding); the printed code ignores D"
         )
-    return "the engine takes one padding slot off the budget"
+    if sizing.drafts_charged:
+        return f"SGLang {scenario.release} takes draft states {_DRAFTS[rules.drafts]}; the printed code ignores D"
+    return "the engine takes one padding slot off the budget" if rules.charges_padding else "whole numbers"
+
+
+_DRAFTS = {"in every slot": "for every slot", "before the split": "off rest before the split"}
 
 
 def _tokens_why(scenario: Scenario) -> str:
@@ -220,4 +293,5 @@ def _tokens_why(scenario: Scenario) -> str:
     pages = f"whole pages of {scenario.page_size}" if scenario.page_size > 1 else "whole slots"
     if scenario.D:
         return f"KV gets rest minus whole slots and draft states, divided by target and draft KV bytes, in {pages}"
-    return f"KV gets rest minus K + 1 whole slots, in {pages}"
+    slots = "K + 1" if rules_of(scenario.release).charges_padding else "K"
+    return f"KV gets rest minus {slots} whole slots, in {pages}"

@@ -6,7 +6,6 @@ SIZING_ENGINE_CASES names another file of the same form.
 
 import json
 import os
-from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,38 +16,28 @@ from sizing import Scenario
 OTHER_FILE = os.environ.get("SIZING_ENGINE_CASES")
 FILE = Path(OTHER_FILE) if OTHER_FILE else Path(__file__).parent / "golden" / "engine.json"
 
-ENGINE_DEFAULT_STRATEGY = "auto"  # engine-sizing.md section 4
 NO_LIMIT = 2**63 - 1  # how a case writes the tokens of a stage without attention layers
+# engine-sizing.md section 4: the engine's list for extra_buffer does not hold these.
+WITHOUT_EXTRA_BUFFER = ("lfm2", "jet", "zaya", "gigachat")
+FAMILIES = {"kda": "KDA", "gdn": "GDN", "mamba2": "Mamba2"}
+ITEMSIZE = {"float32": 4, "bfloat16": 2, "float16": 2}
 
-# Why a case is left to a later issue. Each reason is decided from what went in, case by case.
-PD = "PD disaggregation"
-ATTENTION_DP = "attention DP"
-REPLAYSSM = "ReplaySSM rings"
-AUTO = "refused while `auto` resolves, which needs the architecture"
-
-# Every case of golden/engine.json is in one of these two tables; test_engine_cases.py counts them.
-COVERED = {
-    "caps": 8,
+# How many cases of each group golden/engine.json holds; test_engine_cases.py counts them.
+GROUPS = {
+    "attn_dp": 4,
+    "caps": 12,
     "dcp": 9,
     "dtype": 7,
     "no_radix": 8,
-    "pinned": 12,
+    "pd": 2,
+    "pinned": 14,
     "pp": 8,
     "ratio": 26,
-    "replayssm": 2,  # the family or the flags leave ReplaySSM off
+    "replayssm": 14,
     "rest": 6,
-    "s_table": 22,
+    "s_table": 23,
     "spec_doc": 5,
     "spec_ratio": 17,
-}
-LEFT = {
-    ("attn_dp", ATTENTION_DP): 4,
-    ("caps", ATTENTION_DP): 4,
-    ("pd", PD): 2,
-    ("pinned", ATTENTION_DP): 2,
-    ("replayssm", ATTENTION_DP): 1,
-    ("replayssm", REPLAYSSM): 11,
-    ("s_table", AUTO): 1,
 }
 
 
@@ -68,21 +57,16 @@ class Case(NamedTuple):
     def scenario(self) -> Scenario:
         """What a user would have stated, from everything but `expect`."""
         if self.numeric is None or self.derived is None:
-            return Scenario(**_flags(self.inputs))
-        return _scenario(self.inputs, self.derived, self.numeric)
-
-    @property
-    def why_left(self) -> str | None:
-        """Why this case waits for a later issue; None when it is covered."""
-        flags, numeric = self.inputs["flags"], self.numeric
-        if "disaggregation_mode" in flags:
-            return PD
-        if numeric is None:
-            resolves = flags.get("mamba_radix_cache_strategy", ENGINE_DEFAULT_STRATEGY) == ENGINE_DEFAULT_STRATEGY
-            return AUTO if resolves else None
-        if numeric["attn_dp_size"] > 1:
-            return ATTENTION_DP
-        return REPLAYSSM if numeric["replayssm"] != "off" else None
+            return Scenario(**stated(self.inputs))
+        return Scenario(
+            **stated(self.inputs),
+            **_state_bytes(self.derived, self.numeric),
+            **_kv_bytes(self.inputs, self.derived, self.numeric),
+            rest_gib=self.numeric["rest_gib"],
+            mamba_ssm_dtype=self.derived["ssm_dtype"],
+            mamba_conv_dtype=self.derived["conv_dtype"],
+            context_length=self.numeric["context_len"],
+        )
 
 
 def read_cases() -> list[Case]:
@@ -102,69 +86,48 @@ def read_cases() -> list[Case]:
 
 
 def engine_cases() -> list[Any]:
-    """One parameter for each case that is covered, under the case's own id."""
-    return [pytest.param(case, id=case.id) for case in read_cases() if case.why_left is None]
+    """One parameter for each case, under the case's own id."""
+    return [pytest.param(case, id=case.id) for case in read_cases()]
 
 
-def covered_by_group() -> Counter[str]:
-    """How many cases of each group are compared."""
-    return Counter(case.group for case in read_cases() if case.why_left is None)
-
-
-def left_by_reason() -> Counter[tuple[str, str]]:
-    """How many cases of each group are not compared, and why."""
-    return Counter((case.group, case.why_left) for case in read_cases() if case.why_left is not None)
-
-
-def _flags(inputs: dict[str, Any]) -> dict[str, Any]:
-    """The flags of a launch command that decide S; `auto` is for the caller to resolve."""
-    flags = inputs["flags"]
-    strategy = flags.get("mamba_radix_cache_strategy", ENGINE_DEFAULT_STRATEGY)
+def stated(inputs: dict[str, Any]) -> dict[str, Any]:
+    """What a user states in flags and environment variables, as fields of a scenario; the rest keeps its default."""
+    flags, env = inputs["flags"], inputs["env"]
+    same = (
+        "attn_dp_size", "dcp_size", "disable_overlap_schedule", "disable_radix_cache", "disaggregation_mode",
+        "linear_replayssm_cache_len", "mamba_full_memory_ratio", "mamba_radix_cache_strategy", "max_running_requests",
+        "max_mamba_cache_size", "page_size", "pp_size", "speculative_algorithm", "tp_size",
+    )  # fmt: skip
+    arch = inputs["arch"]
     return {
-        **({} if strategy == ENGINE_DEFAULT_STRATEGY else {"mamba_radix_cache_strategy": strategy}),
-        "disable_radix_cache": flags.get("disable_radix_cache", False),
-        "disable_overlap_schedule": flags.get("disable_overlap_schedule", False),
-        "skip_decode_lock": inputs["env"].get("SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK") == "1",
-        "page_size": flags["page_size"],
-        "pp_size": flags.get("pp_size", 1),
+        **{name: flags[name] for name in same if name in flags},
+        "split": "pin" if "max_mamba_cache_size" in flags else "ratio",
+        "D": flags.get("speculative_num_draft_tokens", 0),
+        "skip_decode_lock": env.get("SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK") == "1",
+        "replayssm": _replayssm(flags),
+        "family": next((name for start, name in FAMILIES.items() if arch.startswith(start)), "other"),
+        "extra_buffer_supported": not arch.startswith(WITHOUT_EXTRA_BUFFER),
+        "kv_cache_dtype": inputs["kv_cache_dtype"],
     }
 
 
-def _scenario(inputs: dict[str, Any], derived: dict[str, Any], numeric: dict[str, Any]) -> Scenario:
-    flags = inputs["flags"]
-    stated = _flags(inputs)
-    if numeric["strategy"] != "disabled":
-        # What `auto` became; where it became no_buffer it turned overlap off too, which is a flag here.
-        stated["mamba_radix_cache_strategy"] = numeric["strategy"]
-        stated["disable_overlap_schedule"] |= numeric["strategy"] == "no_buffer"
-    pin = numeric["pinned_max_mamba_cache_size"]
-    return Scenario(
-        **stated,
-        **_state_bytes(derived, numeric),
-        **_kv_bytes(inputs, derived, numeric),
-        rest_gib=numeric["rest_gib"],
-        split="ratio" if pin is None else "pin",
-        mamba_full_memory_ratio=numeric["ratio"],
-        max_mamba_cache_size=pin,
-        D=numeric["D"],
-        dcp_size=numeric["dcp_size"],
-        mamba_ssm_dtype=derived["ssm_dtype"],
-        kv_cache_dtype=inputs["kv_cache_dtype"],
-        max_running_requests=flags.get("max_running_requests"),  # unset stays unset: the 48 is ours to find
-        context_length=numeric["context_len"],
-    )
+def _replayssm(flags: dict[str, Any]) -> str:
+    if flags.get("enable_linear_replayssm_spec"):
+        return "spec"
+    return "decode" if flags.get("enable_linear_replayssm") else "off"
 
 
 def _state_bytes(derived: dict[str, Any], numeric: dict[str, Any]) -> dict[str, Any]:
-    """The slot as it would be at float32, so that every other dtype has to be rescaled by the core."""
-    layers = derived["linear_layers_on_largest_pp_stage"]
-    conv = layers * derived["conv_bytes_per_layer"]
+    """The slot as it would be at float32 and a bfloat16 conv, so that the core rescales every other dtype."""
+    conv = derived["linear_layers_on_largest_pp_stage"] * derived["conv_bytes_per_layer"]
     ssm = numeric["state_bytes_per_slot"] - conv
-    itemsize = {"float32": 4, "bfloat16": 2, "float16": 2}[derived["ssm_dtype"]]
+    conv_stated = conv * 2 // ITEMSIZE[derived["conv_dtype"]]
+    ring = derived["replayssm_ring_bytes_per_req_all_layers"]
     return {
-        "state_bytes_per_slot": conv + ssm * 4 // itemsize,
-        "conv_bytes_per_slot": conv,
+        "state_bytes_per_slot": conv_stated + ssm * 4 // ITEMSIZE[derived["ssm_dtype"]],
+        "conv_bytes_per_slot": conv_stated,
         "state_bytes_dtype": "float32",
+        "ring_bytes_per_position": ring // derived["replayssm_ring_len"] if ring else None,
     }
 
 
@@ -185,7 +148,9 @@ def _kv_bytes(inputs: dict[str, Any], derived: dict[str, Any], numeric: dict[str
         cap = min([*others, *([cap] if cap else [])])
     wider = 2 if inputs["kv_cache_dtype"].startswith("fp8") else 1
     return {
+        "attention": "MLA" if derived["kv_heads_on_this_rank"] is None else "GQA",
         "kv_bytes_per_token": target * most // here * wider,
+        "kv_bytes_dcp_size": numeric["dcp_size"],
         "draft_kv_bytes_per_token": (both - target) * most // here * wider,
         "kv_bytes_dtype": "bfloat16",
         "max_total_tokens": cap,

@@ -43,7 +43,7 @@ CONV_IS_LARGE = (
     "The conv part (99,999,999 bytes) is larger than the whole slot (56,171,520 bytes). Correct one of the two."
 )
 CONV_IS_UNKNOWN = (
-    "To rescale a slot from float32 to bfloat16 its conv part must be known: fill in “of which conv”, "
+    "To rescale the SSM part of a slot from float32 to bfloat16 its conv part must be known: fill in “of which conv”, "
     "or state the bytes at the dtype you run."
 )
 

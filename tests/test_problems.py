@@ -68,13 +68,13 @@ PIN_IS_EMPTY = "The split is pinned but --max-mamba-cache-size is empty. Enter s
         ),
         pytest.param(
             {"conv_bytes_per_slot": None, "mamba_ssm_dtype": "bfloat16"},
-            "To rescale a slot from float32 to bfloat16 its conv part must be known: fill in “of which conv”, "
-            "or state the bytes at the dtype you run.",
+            "To rescale the SSM part of a slot from float32 to bfloat16 its conv part must be known: fill in "
+            "“of which conv”, or state the bytes at the dtype you run.",
             id="conv is unknown",
         ),
         pytest.param(
             {"state_bytes_per_slot": 56_171_521, "mamba_ssm_dtype": "bfloat16"},
-            "The SSM part of 56,171,521 bytes is not a whole number of float32 elements. "
+            "The SSM part of 54,263,809 bytes is not a whole number of float32 elements. "
             "Correct the state bytes, the conv part or their dtype.",
             id="half an element of state",
         ),
@@ -222,7 +222,7 @@ NO_REQUESTS = (
             id="less than a page allowed",
         ),
         pytest.param(
-            {"mamba_full_memory_ratio": 100_000, "page_size": 4096},
+            {"mamba_full_memory_ratio": 100_000, "page_size": 4096, "mamba_track_interval": 4096},
             "no_tokens",
             f"{NO_TOKENS} KV gets less than the 4096 tokens it takes: "
             "lower --mamba-full-memory-ratio, or raise --mem-fraction-static.",

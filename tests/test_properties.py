@@ -12,14 +12,14 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sizing import Refusal, Scenario, Split, read_scenario, solve
+from sizing import Refusal, RefusedError, Scenario, Split, read_scenario, solve
 from sizing.__main__ import main
 from sizing.curves import over_context, over_ratio
 from sizing.link import from_query, to_query
 from sizing.optimum import SEARCHED_RATIOS
 from sizing.pools import rank_of, slot_bytes, slots_from_ratio
-from sizing.scenario import FIELDS, KvDtype, SsmDtype
-from sizing.split import minimum_rest_gib, solve_split
+from sizing.scenario import FIELDS, KvDtype, StateDtype
+from sizing.split import minimum_rest_gib, slots_unpinned, solve_split
 from sizing.units import GIB, flag_ratio, ratio_text
 
 RATIOS = np.geomspace(1e-4, 1e4, 161)
@@ -31,7 +31,7 @@ def examples(most: int) -> Callable[[Any], Any]:
     return settings(max_examples=most, derandomize=True, deadline=None, database=None)
 
 
-SSM_DTYPES = get_args(SsmDtype)
+SSM_DTYPES = get_args(StateDtype)
 KV_DTYPES = get_args(KvDtype)
 FLAGS: list[dict[str, Any]] = [
     {"mamba_radix_cache_strategy": "extra_buffer"},
@@ -90,8 +90,11 @@ def scenarios(draw: st.DrawFn, most_slots: int = 100_000) -> Scenario:
 
 def solved(scenario: Scenario) -> Split:
     """The split that is set; gives up the example where the engine refuses it."""
-    pin = scenario.max_mamba_cache_size if scenario.split == "pin" else None
-    now = solve_split(scenario, rank_of(scenario), scenario.mamba_full_memory_ratio, pin)
+    try:
+        now = solve(scenario).now
+    except RefusedError:
+        assume(False)
+        raise
     assume(isinstance(now, Split))
     assert isinstance(now, Split)
     return now
@@ -99,7 +102,7 @@ def solved(scenario: Scenario) -> Split:
 
 def pinned(scenario: Scenario, slots: int) -> Split | Refusal:
     """The split with this many slots."""
-    return solve_split(scenario, rank_of(scenario), ratio=1, pin=slots)
+    return solve_split(scenario, rank_of(scenario), ratio=1, slots=slots, pinned=True)
 
 
 def runs(split: Split | Refusal) -> int:
@@ -176,7 +179,8 @@ def test_curve_over_ratio_is_the_single_solve(scenario: Scenario, ratios: list[f
     """Each point over r holds the integers of a solve at that r, and runs nothing where that is refused."""
     curve = over_ratio(scenario, np.array(ratios))
     for point, ratio in enumerate(ratios):
-        alone = solve_split(scenario, rank_of(scenario), ratio)
+        rank = rank_of(scenario)
+        alone = solve_split(scenario, rank, ratio, slots_unpinned(scenario, rank, ratio))
         assert curve.runs[point] == runs(alone)
         if isinstance(alone, Split):
             assert (curve.clamp[point], curve.kv_cap[point]) == (alone.clamp, alone.kv_cap)

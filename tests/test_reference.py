@@ -14,10 +14,12 @@ from sizing.reference import (
     not_modelled,
     printed_ratios_table,
     ratio_table,
+    releases_table,
     slots_table,
     token_equiv_at,
     token_equiv_table,
 )
+from sizing.releases import CHANGES, RELEASES
 from sizing.specification import optimal_ratio
 from sizing.units import GIB, number
 
@@ -41,6 +43,7 @@ def tables(scenario: Scenario) -> list[Table]:
         measured_table(),
         measured_doubts_table(),
         slots_table(),
+        releases_table(),
         printed_ratios_table(),
         ratio_table(scenario),
         token_equiv_table(scenario),
@@ -171,6 +174,19 @@ def test_slots_table_says_what_pipeline_stages_do() -> None:
     assert slots_table().rows[5][:3] == ("extra_buffer, pp_size above 1", "4", "3")
 
 
+def test_slots_table_says_what_auto_resolves_to() -> None:
+    """auto is extra_buffer by default, and no_buffer where nothing can be tracked or nothing is supported."""
+    assert [row[1:3] for row in slots_table().rows[6:9]] == [("5", "4"), ("3", "3"), ("3", "3")]
+
+
+def test_releases_table_has_every_change_with_the_default_s_of_its_release() -> None:
+    """The default S goes from 3 to 5 with 0.5.14; every row says since when."""
+    rows = releases_table().rows
+    assert [row[0] for row in rows] == [change.since for change in CHANGES]
+    assert {row[2] for row in rows if RELEASES.index(row[0]) < RELEASES.index("0.5.14")} == {"3"}
+    assert {row[2] for row in rows if RELEASES.index(row[0]) >= RELEASES.index("0.5.14")} == {"5"}
+
+
 def test_slots_table_gives_the_reasons_that_add_up() -> None:
     """The default strategy: 3 and 2, and what the skip takes away."""
     assert slots_table().rows[2][3].replace("\u00a0", " ") == (
@@ -180,13 +196,20 @@ def test_slots_table_gives_the_reasons_that_add_up() -> None:
 
 
 def test_slots_table_names_refused_combinations_in_the_engine_s_words() -> None:
-    """Three combinations have no S; the row says why."""
-    assert [row[1:] for row in slots_table().rows[6:]] == [
+    """Combinations that are refused have no S; the row says why."""
+    assert [row[1:] for row in slots_table().rows[9:]] == [
         (
             "-",
             "-",
             "refused: “Lazy extra buffer requires overlap schedule (--disable-overlap-schedule is incompatible)”",
         ),
+        (
+            "-",
+            "-",
+            "refused: “extra_buffer_lazy unsupported under PD disaggregation; use --mamba-radix-cache-strategy "
+            "extra_buffer.”",
+        ),
+        ("-", "-", "refused: “extra_buffer is not supported for …; use no_buffer.”"),
         (
             "-",
             "-",

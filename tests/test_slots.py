@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sizing import RefusedError, Scenario
-from sizing.slots import slot_uses, slots_per_request
+from sizing.slots import resolve, slots_per_request
 
 OVERLAP_OFF: dict[str, Any] = {"disable_overlap_schedule": True}
 EXTRA: dict[str, Any] = {"mamba_radix_cache_strategy": "extra_buffer"}
@@ -41,7 +41,7 @@ def test_radix_cache_off_is_one_slot_whatever_the_strategy(flags: dict[str, Any]
 @pytest.mark.parametrize(("flags", "S", "S_with_skip"), S_TABLE)
 def test_reasons_add_up(flags: dict[str, Any], S: int, S_with_skip: int, skip: bool) -> None:
     """The counts of the reasons add up to S, and each reason is said once, in words."""
-    uses = slot_uses(Scenario(**flags, skip_decode_lock=skip))
+    uses = resolve(Scenario(**flags, skip_decode_lock=skip)).uses
     assert sum(use.count for use in uses) == (S_with_skip if skip else S)
     assert len({use.why for use in uses}) == len(uses)
     assert all(use.why and use.count for use in uses)
@@ -49,7 +49,7 @@ def test_reasons_add_up(flags: dict[str, Any], S: int, S_with_skip: int, skip: b
 
 def test_reasons_of_the_default_strategy_with_the_skip() -> None:
     """The default strategy holds a base, less the skipped slot, and two slots of track buffer."""
-    assert [(use.count, use.why) for use in slot_uses(Scenario(skip_decode_lock=True))] == [
+    assert [(use.count, use.why) for use in resolve(Scenario(skip_decode_lock=True)).uses] == [
         (3, "base: live state, radix retention and copy-on-write headroom"),
         (-1, "SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK frees one resident slot"),
         (2, "ping-pong track buffer, overlap on"),

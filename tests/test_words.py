@@ -52,7 +52,6 @@ def test_verdict_says_what_runs_and_what_binds(values: dict[str, object], senten
         ),
         ({"D": 4, "split": "pin", "max_mamba_cache_size": 300}, ["Draft KV is not counted"]),
         ({"pp_size": 2}, ["Pipeline stages"]),
-        ({"page_size": 96}, ["--mamba-track-interval"]),
         ({"L": 300_000}, ["L is above --context-length"]),
         ({"max_total_tokens": 100_000}, ["KV pool below --context-length"]),
     ],
@@ -102,9 +101,11 @@ def test_the_flag_to_take_follows_the_rule_for_pinning(values: dict[str, object]
 def test_launch_flags_are_one_command_over_whole_lines() -> None:
     """A flag and its value stay on one line, the split to take is among them, the variable is apart."""
     scenario = Scenario(D=4, dcp_size=8, skip_decode_lock=True, max_running_requests=64)
-    found = flags(solve(scenario))
+    sizing = solve(scenario)
+    found = flags(sizing)
     assert found is not None
-    lines = launch_flags(scenario, found).split(" \\\n  ")
+    assert found.pin is not None
+    lines = launch_flags(sizing, found).split(" \\\n  ")
     assert all(line.startswith("--") for line in lines)
     assert " ".join(lines).startswith(found.pin)
     assert environment(scenario) == "export SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK=1"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from sizing import Problem, Refusal, Scenario, Split, read_scenario, solve
-from sizing.pools import rank_of, requests_wanted
+from sizing.pools import estimate, rank_of
 
 LAZY: dict[str, Any] = {"mamba_radix_cache_strategy": "extra_buffer_lazy"}
 BALANCED: dict[str, Any] = {"split": "balanced"}
@@ -190,7 +190,7 @@ def test_tie_is_the_state_pool() -> None:
 @pytest.mark.parametrize(("rows", "wanted"), [(1_048_575, 2048), (1_048_576, 2048), (1_049_088, 2049), (2**22, 4096)])
 def test_estimate_of_requests(rows: int, wanted: int) -> None:
     """Unset requests are int(tokens / context x 512), between 2,048 and 4,096 (engine-sizing.md section 7)."""
-    assert requests_wanted(rank_of(Scenario()), rows) == wanted
+    assert estimate(rank_of(Scenario()), rows) == wanted
 
 
 @pytest.mark.parametrize(

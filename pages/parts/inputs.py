@@ -11,7 +11,22 @@ from typing import Any, get_args
 import streamlit as st
 
 from sizing.curves import L_HIGH, L_LOW
-from sizing.scenario import DEFAULTS, FIELDS, KvDtype, SplitMode, SsmDtype, Strategy, extra, label
+from sizing.releases import RELEASES
+from sizing.scenario import (
+    DEFAULTS,
+    FIELDS,
+    Algorithm,
+    Attention,
+    Family,
+    KvDtype,
+    ReplaySsm,
+    Role,
+    SplitMode,
+    StateDtype,
+    Strategy,
+    extra,
+    label,
+)
 from sizing.units import count, tokens_from_text
 
 OCTAVE = 8  # notches of the L slider in each doubling; 9,216 is one of them
@@ -30,12 +45,15 @@ def draw_sliders() -> None:
 def draw_inputs() -> None:
     """All other inputs."""
     left, right = st.columns(2)
-    _choice("mamba_ssm_dtype", get_args(SsmDtype), left)
+    _choice("mamba_ssm_dtype", get_args(StateDtype), left)
     _choice("kv_cache_dtype", get_args(KvDtype), right)
     _number("rest_gib", step=0.5, format="%.3f")
     _split()
     _choice("mamba_radix_cache_strategy", get_args(Strategy))
+    _choice("release", RELEASES[::-1])
     _folded("Scheduler and cache", _scheduler, *SCHEDULER)
+    _folded("Speculation", _speculation, *SPECULATION)
+    _folded("Ranks and roles", _ranks, *RANKS)
     _folded("Limits", _limits, *LIMITS)
     _folded("Byte constants", _bytes, *BYTES)
 
@@ -76,30 +94,60 @@ def _unboxed(name: str, value: Any) -> Any:
 
 # The number that belongs to a way to split; its box is drawn for that way alone.
 SPLIT_NUMBERS = {"ratio": "mamba_full_memory_ratio", "pin": "max_mamba_cache_size"}
-SCHEDULER = ("disable_overlap_schedule", "skip_decode_lock", "disable_radix_cache", "pp_size", "page_size")
+SCHEDULER = (
+    "disable_overlap_schedule",
+    "skip_decode_lock",
+    "disable_radix_cache",
+    "extra_buffer_supported",
+    "page_size",
+    "mamba_track_interval",
+)
+SPECULATION = (
+    "speculative_algorithm",
+    "draft_kv_bytes_per_token",
+    "replayssm",
+    "linear_replayssm_cache_len",
+    "ring_bytes_per_position",
+)
+RANKS = ("tp_size", "attn_dp_size", "pp_size", "state_bytes_all_stages", "disaggregation_mode")
 LIMITS = ("max_running_requests", "max_total_tokens", "context_length")
 # Whole numbers without a slider: typed as text.
 TYPED = (
     "L",
     "max_mamba_cache_size",
-    "pp_size",
     "page_size",
+    "mamba_track_interval",
+    "draft_kv_bytes_per_token",
+    "linear_replayssm_cache_len",
+    "ring_bytes_per_position",
+    "tp_size",
+    "attn_dp_size",
+    "pp_size",
+    "state_bytes_all_stages",
     "max_running_requests",
     "max_total_tokens",
     "context_length",
     "state_bytes_per_slot",
     "conv_bytes_per_slot",
+    "conv_kernel",
+    "kv_heads",
     "kv_bytes_per_token",
-    "draft_kv_bytes_per_token",
+    "kv_bytes_dcp_size",
 )
 BYTES = (
     "name",
+    "family",
     "state_bytes_per_slot",
     "conv_bytes_per_slot",
+    "conv_kernel",
     "state_bytes_dtype",
+    "conv_bytes_dtype",
+    "mamba_conv_dtype",
+    "attention",
+    "kv_heads",
     "kv_bytes_per_token",
     "kv_bytes_dtype",
-    "draft_kv_bytes_per_token",
+    "kv_bytes_dcp_size",
 )
 
 
@@ -162,10 +210,25 @@ def _split() -> None:
 
 
 def _scheduler() -> None:
-    for name in ("disable_overlap_schedule", "skip_decode_lock", "disable_radix_cache"):
+    for name in ("disable_overlap_schedule", "skip_decode_lock", "disable_radix_cache", "extra_buffer_supported"):
         st.toggle(label(name), key=name, help=FIELDS[name].description)
-    _typed("pp_size")
     _typed("page_size")
+    _typed("mamba_track_interval")
+
+
+def _speculation() -> None:
+    _choice("speculative_algorithm", get_args(Algorithm))
+    _typed("draft_kv_bytes_per_token")
+    _choice("replayssm", get_args(ReplaySsm))
+    _typed("linear_replayssm_cache_len")
+    _typed("ring_bytes_per_position", placeholder="unknown")
+
+
+def _ranks() -> None:
+    for name in ("tp_size", "attn_dp_size", "pp_size"):
+        _typed(name)
+    _typed("state_bytes_all_stages", placeholder="unknown")
+    _choice("disaggregation_mode", get_args(Role))
 
 
 def _limits() -> None:
@@ -176,12 +239,17 @@ def _limits() -> None:
 
 def _bytes() -> None:
     st.text_input("Name on the figures", key="name", max_chars=60, help=FIELDS["name"].description)
+    _choice("family", get_args(Family))
     _typed("state_bytes_per_slot", source="state_bytes_source")
     _typed("conv_bytes_per_slot", source="state_bytes_source", placeholder="unknown")
-    _choice("state_bytes_dtype", get_args(SsmDtype))
+    _typed("conv_kernel")
+    for name in ("state_bytes_dtype", "conv_bytes_dtype", "mamba_conv_dtype"):
+        _choice(name, get_args(StateDtype))
+    _choice("attention", get_args(Attention))
+    _typed("kv_heads", placeholder="GQA only")
     _typed("kv_bytes_per_token", source="kv_bytes_source")
     _choice("kv_bytes_dtype", get_args(KvDtype))
-    _typed("draft_kv_bytes_per_token")
+    _typed("kv_bytes_dcp_size")
     sources = st.session_state["state_bytes_source"], st.session_state["kv_bytes_source"]
     st.caption(f"Slot bytes: {sources[0]}. Token bytes: {sources[1]}.")
 

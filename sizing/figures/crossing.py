@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sizing.curves import L_HIGH, L_LOW, ContextCurve, context_grid, over_context
-from sizing.figures.theme import Figure, Label, axis, labels, layout, line, points, source_axis, text
+from sizing.figures.theme import Figure, Label, axis, labels, layout, line, points, requests_axis, source_axis, text
 from sizing.problems import Refusal
 from sizing.solve import Sizing
 from sizing.split import Split
@@ -26,15 +26,15 @@ def crossing_figure(sizing: Sizing) -> Figure:
     balanced = sizing.balanced if isinstance(sizing.balanced, Split) else None
     shown = sizing.now if isinstance(sizing.now, Split) else balanced
     figure = layout(sizing, "Requests that run, across context length", height=HEIGHT, characters=CHARACTERS)
-    figure["xaxis"] = source_axis("L, context per request [tokens]", type="log", **_context_ticks())
+    figure["xaxis"] = source_axis("L, context per request [tokens]", sizing, type="log", **_context_ticks())
     if shown is None:
-        figure["yaxis"] = axis("requests that run at once", range=[0, 1], tickvals=[0])
+        figure["yaxis"] = axis(requests_axis(sizing), range=[0, 1], tickvals=[0])
         figure["annotations"].append(_nothing())
         return {"data": [], "layout": figure}
     behind = [balanced] if balanced and balanced.slots != shown.slots else []
     curve = over_context(shown, context_grid(shown))
     low, high = _range(curve, behind)
-    figure["yaxis"] = axis("requests that run at once", type="log", **_request_ticks(low, high))
+    figure["yaxis"] = axis(requests_axis(sizing), type="log", **_request_ticks(low, high))
     figure["hovermode"] = "x"
     # What follows from the split alone is drawn as traces. What moves with L is drawn as shapes and annotations,
     # which Plotly updates without drawing the traces again.

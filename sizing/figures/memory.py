@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from sizing.figures.theme import Figure, axis, layout, source_axis, text
-from sizing.pools import ratio_is_ignored
+from sizing.pools import is_pinned, ratio_is_ignored
 from sizing.problems import Refusal
 from sizing.scenario import DEFAULT_RATIO
 from sizing.solve import Sizing
@@ -24,17 +24,19 @@ class Piece(NamedTuple):
     colour: str
     ink: str
     edge: str
-    hatched: bool
+    pattern: str
+    """Plotly's name of a hatching; empty is solid. Idle memory is hatched, and what is neither pool."""
 
 
 PIECES = (
-    Piece("state in use", "state_used", "@state", "@on_state", "@state", False),
-    Piece("state idle", "state_idle", "@state_soft", "@ink", "@state", True),
-    Piece("padding slot", "state_padding", "@other", "@paper", "@other", False),
-    Piece("draft states", "draft_reserve", "@other", "@paper", "@other", False),
-    Piece("KV in use", "kv_used", "@kv", "@on_kv", "@kv", False),
-    Piece("KV idle", "kv_idle", "@kv_soft", "@ink", "@kv", True),
-    Piece("unsplit", "unsplit", "@grid", "@ink", "@grid", False),
+    Piece("state in use", "state_used", "@state", "@on_state", "@state", ""),
+    Piece("state idle", "state_idle", "@state_soft", "@ink", "@state", "/"),
+    Piece("padding slot", "state_padding", "@other", "@paper", "@other", ""),
+    Piece("rings", "rings", "@state_soft", "@ink", "@state", "x"),
+    Piece("draft states", "draft_reserve", "@state_soft", "@ink", "@state", "."),
+    Piece("KV in use", "kv_used", "@kv", "@on_kv", "@kv", ""),
+    Piece("KV idle", "kv_idle", "@kv_soft", "@ink", "@kv", "/"),
+    Piece("unsplit", "unsplit", "@grid", "@ink", "@grid", ""),
 )
 
 
@@ -45,7 +47,7 @@ def memory_figure(sizing: Sizing) -> Figure:
     figure["margin"]["l"] = 104
     figure["barmode"] = "stack"
     figure["bargap"] = 0.5
-    figure["xaxis"] = source_axis("GiB per rank", range=[0, max(sizing.scenario.rest_gib, 0.001)])
+    figure["xaxis"] = source_axis("GiB per rank", sizing, range=[0, max(sizing.scenario.rest_gib, 0.001)])
     figure["yaxis"] = axis("", range=[1.5, -0.5], ticks="", gridcolor="@paper", type="category")
     figure["annotations"] += [label for row, split in enumerate(bars.values()) for label in _words(row, split)]
     if not bars:
@@ -60,11 +62,11 @@ def memory_figure(sizing: Sizing) -> Figure:
 def _bars(sizing: Sizing) -> dict[str, Split | Refusal]:
     """The split that is set and the balanced one; where these are the same, the engine's default beside it."""
     balanced = f"balanced<br>r* = {ratio_text(sizing.r_star)}"
-    if ratio_is_ignored(sizing.scenario) and sizing.scenario.split != "pin":
+    if ratio_is_ignored(sizing.scenario) and not is_pinned(sizing.scenario):
         return {"now<br>no ratio": sizing.now}
     if sizing.scenario.split == "balanced":
         return {f"default<br>r = {ratio_text(DEFAULT_RATIO)}": sizing.default, balanced: sizing.now}
-    by = "pinned" if sizing.scenario.split == "pin" else f"r = {ratio_text(sizing.ratio_now)}"
+    by = "pinned" if is_pinned(sizing.scenario) else f"r = {ratio_text(sizing.ratio_now)}"
     return {f"now<br>{by}": sizing.now, balanced: sizing.balanced}
 
 
@@ -87,7 +89,7 @@ def _piece(piece: Piece, bars: dict[str, Split], rest_gib: float) -> Figure:
             "color": piece.colour,
             "line": {"color": "@paper", "width": 1},
             "pattern": {
-                "shape": "/" if piece.hatched else "",
+                "shape": piece.pattern,
                 "fillmode": "overlay",
                 "fgcolor": piece.edge,
                 "size": 8,
@@ -102,7 +104,8 @@ def _piece(piece: Piece, bars: dict[str, Split], rest_gib: float) -> Figure:
 def _words(row: int, split: Split) -> list[Figure]:
     """What runs, over each bar, and every piece in words below it: a narrow piece has no room for its own label."""
     memory = split.memory
-    drafts = f"drafts {number(memory.draft_reserve / GIB)}, " if memory.draft_reserve else ""
+    drafts = f"draft states {number(memory.draft_reserve / GIB)}, " if memory.draft_reserve else ""
+    drafts += f"rings {number(memory.rings / GIB)}, " if memory.rings else ""
     pieces = (
         f"state {number(memory.state_used / GIB)} in use + {number(memory.state_idle / GIB)} idle, {drafts}"
         f"KV {number(memory.kv_used / GIB)} in use + {number(memory.kv_idle / GIB)} idle{_outside(memory)} [GiB]"

@@ -6,7 +6,19 @@ from typing import Any
 import numpy as np
 
 from sizing.curves import over_ratio, ratio_grid
-from sizing.figures.theme import SMALL, Figure, Label, axis, labels, layout, line, points, source_axis, text
+from sizing.figures.theme import (
+    SMALL,
+    Figure,
+    Label,
+    axis,
+    labels,
+    layout,
+    line,
+    points,
+    requests_axis,
+    source_axis,
+    text,
+)
 from sizing.pools import ratio_is_ignored
 from sizing.scenario import DEFAULT_RATIO
 from sizing.solve import Sizing
@@ -32,9 +44,9 @@ def ratio_figure(sizing: Sizing) -> Figure:
     curve = over_ratio(sizing.scenario, ratio_grid(low, high, *marked.values(), *plateau))
     top = max(int(curve.runs.max()), 1) * HEADROOM
     figure["xaxis"] = source_axis(
-        "r, --mamba-full-memory-ratio (above 1 is legal)", type="log", **_ratio_ticks(low, high)
+        "r, --mamba-full-memory-ratio (above 1 is legal)", sizing, type="log", **_ratio_ticks(low, high)
     )
-    figure["yaxis"] = axis("requests that run at once", range=[0, top], **({"dtick": 1} if top < FEW / 4 else {}))
+    figure["yaxis"] = axis(requests_axis(sizing), range=[0, top], **({"dtick": 1} if top < FEW / 4 else {}))
     figure["hovermode"] = "x"
     figure["shapes"] = _band(plateau)
     x = curve.ratio.tolist()

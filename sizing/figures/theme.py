@@ -11,7 +11,6 @@ from sizing.units import count, ratio_text
 
 Figure = dict[str, Any]
 
-ENGINE_RELEASE = "SGLang 0.5.23"  # engine-sizing.md, title
 PRODUCT = "Hybrid Pool Sizing"
 
 # State is darker than KV in both palettes, so that a greyscale print keeps them apart.
@@ -64,24 +63,37 @@ def inputs(sizing: Sizing) -> list[str]:
     split = {
         "ratio": f"r = {ratio_text(scenario.mamba_full_memory_ratio)}",
         "balanced": f"r* = {ratio_text(sizing.ratio_now)}",
-        "pin": f"pin K = {count(scenario.max_mamba_cache_size or 0)}",
+        "pin": f"pin {count(scenario.max_mamba_cache_size or 0)}",
     }[scenario.split]
-    strategy = "radix cache off" if scenario.disable_radix_cache else scenario.mamba_radix_cache_strategy
+    strategy = {"disabled": "radix cache off", "none": "radix cache"}.get(
+        sizing.resolved.strategy, sizing.resolved.strategy
+    )
+    ranks = scenario.attn_dp_size
     pieces = [
         scenario.name,
         f"L = {count(scenario.L)}",
         split,
         f"{strategy}: S = {sizing.S}",
-        f"D = {scenario.D}" if scenario.D else "",
+        _drafts(sizing),
         f"dcp_size = {scenario.dcp_size}" if scenario.dcp_size > 1 else "",
         f"pp_size = {scenario.pp_size}" if scenario.pp_size > 1 else "",
+        f"one of {ranks} attention-DP ranks" if ranks > 1 else "",
+        f"PD {scenario.disaggregation_mode}" if scenario.disaggregation_mode != "null" else "",
         f"rest {scenario.rest_gib:g} GiB per rank",
         f"slot {count(sizing.slot_bytes)} B ({scenario.mamba_ssm_dtype})",
+        f"ring {count(sizing.ring_bytes)} B" if sizing.ring_bytes else "",
         f"token {count(sizing.token_bytes)} B ({scenario.kv_cache_dtype})",
         f"page {scenario.page_size}",
         f"max_running_requests {count(scenario.max_running_requests)}" if scenario.max_running_requests else "",
     ]
     return [piece for piece in pieces if piece]
+
+
+def _drafts(sizing: Sizing) -> str:
+    D = sizing.scenario.D
+    if D == 0:
+        return ""
+    return f"D = {D}" if sizing.drafts_charged else f"D = {D}, none charged"
 
 
 def layout(sizing: Sizing, title: str, *, height: int, characters: int, bottom: int = 76, right: int = 24) -> Figure:
@@ -160,9 +172,15 @@ def text(words: str, *, x: float, y: float, color: str = "@ink", size: int = NOR
     return {"text": words, "x": x, "y": y, "showarrow": False, "font": {"color": color, "size": size}} | more
 
 
-def source_axis(title: str, **more: Any) -> Figure:
+def requests_axis(sizing: Sizing) -> str:
+    """The title of an axis of requests: under attention DP they are those of one rank."""
+    return "requests that run at once" + (" per rank" if sizing.scenario.attn_dp_size > 1 else "")
+
+
+def source_axis(title: str, sizing: Sizing, **more: Any) -> Figure:
     """A horizontal axis whose title carries the figure's source line below it; one text costs less than two."""
-    source = f"<span style='font-size:{SMALL - 1}px'>Solved as {ENGINE_RELEASE} does · {PRODUCT}</span>"
+    release = f"SGLang {sizing.scenario.release}"
+    source = f"<span style='font-size:{SMALL - 1}px'>Solved as {release} does · {PRODUCT}</span>"
     return axis(f"{title}<br>{source}", **more)
 
 

@@ -1,0 +1,262 @@
+"""What each SGLang release does in its own way: the rules of the first release, then every change, oldest first.
+
+Source: engine-versions.md, read from the wheels named in RELEASES; a release that is not in the list was not read.
+The formulas stand once, in slots.py and pools.py; they ask these rules where releases differ.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict
+
+Release = Literal[
+    "0.5.4", "0.5.5", "0.5.6", "0.5.8", "0.5.9", "0.5.10", "0.5.12", "0.5.13", "0.5.14", "0.5.15",
+    "0.5.16", "0.5.17", "0.5.18", "0.5.19", "0.5.20", "0.5.21", "0.5.22", "0.5.23",
+]  # fmt: skip
+RELEASES: tuple[Release, ...] = get_args(Release)
+LATEST: Release = RELEASES[-1]
+
+DraftRule = Literal["in every slot", "before the split", "joint"]
+SpecRing = Literal["none", "GDN, not charged", "on every slot", "GDN fixed"]
+
+
+class Rules(BaseModel):
+    """How one release sizes its pools, wherever releases differ."""
+
+    model_config = ConfigDict(frozen=True)
+
+    strategies: tuple[str, ...]
+    """What the strategy flag takes besides auto; empty: there is no such flag and S is 3."""
+    strategy_flag: str
+    auto: Literal["no_buffer", "extra_buffer"]
+    """What `auto` gives where the architecture supports it."""
+    checks_no_buffer: bool
+    """Whether no_buffer with pages or with overlap is refused."""
+    one_track_slot_if: Literal["speculation", "overlap off"]
+    """When extra_buffer keeps one track slot a request instead of two."""
+    reads_skip_decode_lock: bool
+    ssm_dtypes: tuple[str, ...]
+    reads_conv_dtype: bool
+    drafts: DraftRule
+    """How the draft states of plain speculation are charged."""
+    pin_wins: bool
+    """Whether --max-mamba-cache-size beats the ratio; else only where the radix cache is off."""
+    slots_without_radix: int | None
+    """K where the radix cache is off and no request count is set; None: by the ratio."""
+    gdn_slots_over_dp: bool
+    """K is divided by the attention-DP width for GDN alone, by whatever rule it came about."""
+    charges_padding: bool
+    """Whether the padding slot and its draft states are charged; they are allocated in every release."""
+    refuses_without_slots: bool
+    refuses_without_kv: bool
+    charges_largest_stage: bool
+    """Under PP: the largest stage, or all layers on every stage."""
+    decode_ring: bool
+    spec_ring: SpecRing
+    spec_ring_flag: str
+    prefill_reserves_drafts: bool
+    """Whether a PD prefill server charges draft states."""
+    asked_over_dp: Literal["never", "under speculation", "always"]
+    """Whether --max-running-requests is divided by the attention-DP width when requests are admitted."""
+    asked_capped_by: Literal["nothing", "estimate", "tokens // 2"]
+    estimate_capped_by_tokens: bool
+    one_request_at_least: bool
+    """Whether --max-running-requests below the attention-DP width still gives each rank one request."""
+    dp_flags: str
+    dcp: bool
+    kv_heads_follow_dcp: bool
+    draft_pool_spans_dcp: bool
+    prints_logical_tokens: bool
+    """Whether `max_total_num_tokens=` is in logical tokens, rows x dcp_size."""
+    charged_draft_kv: tuple[str, ...]
+    """The algorithms whose draft KV is in the bytes that the engine divides by."""
+
+
+class Change(BaseModel):
+    """What is different since a release, in words and as the rules it sets."""
+
+    model_config = ConfigDict(frozen=True)
+
+    since: Release
+    words: str
+    sets: dict[str, Any]
+
+
+FIRST = Rules(
+    strategies=(),
+    strategy_flag="",
+    auto="no_buffer",
+    checks_no_buffer=False,
+    one_track_slot_if="speculation",
+    reads_skip_decode_lock=False,
+    ssm_dtypes=("float32", "bfloat16"),
+    reads_conv_dtype=False,
+    drafts="in every slot",
+    pin_wins=False,
+    slots_without_radix=512,
+    gdn_slots_over_dp=True,
+    charges_padding=False,
+    refuses_without_slots=False,
+    refuses_without_kv=False,
+    charges_largest_stage=False,
+    decode_ring=False,
+    spec_ring="none",
+    spec_ring_flag="",
+    prefill_reserves_drafts=True,
+    asked_over_dp="never",
+    asked_capped_by="nothing",
+    estimate_capped_by_tokens=False,
+    one_request_at_least=False,
+    dp_flags="--dp-size {n} --enable-dp-attention",
+    dcp=False,
+    kv_heads_follow_dcp=False,
+    draft_pool_spans_dcp=False,
+    prints_logical_tokens=False,
+    charged_draft_kv=(),
+)
+
+EAGLE_KIND = ("EAGLE", "EAGLE3", "NEXTN", "STANDALONE")
+BLOCK_KIND = ("DFLASH", "DSPARK")
+
+
+def _since(release: Release, words: str, **sets: Any) -> Change:
+    return Change(since=release, words=words, sets=sets)
+
+
+CHANGES: tuple[Change, ...] = (
+    _since(
+        "0.5.8",
+        "--mamba-scheduler-strategy is new: no_buffer (the default, S = 3) or extra_buffer (S = 5, or 4 with "
+        "speculation).",
+        strategies=("no_buffer", "extra_buffer"),
+        strategy_flag="--mamba-scheduler-strategy",
+    ),
+    _since(
+        "0.5.8",
+        "Draft states come off rest before the split, K = budget // slot; until then every slot carries D of them.",
+        drafts="before the split",
+    ),
+    _since(
+        "0.5.8",
+        "A pin beats the ratio (until then the ratio overwrites it while the radix cache is on) and is divided by the "
+        "attention-DP width for every family, not for GDN alone; under speculation so is --max-running-requests.",
+        pin_wins=True,
+        gdn_slots_over_dp=False,
+        asked_over_dp="under speculation",
+    ),
+    _since(
+        "0.5.9",
+        "Radix cache off without --max-running-requests takes the ratio; until then 512 slots.",
+        slots_without_radix=None,
+    ),
+    _since(
+        "0.5.9",
+        "--mamba-ssm-dtype takes float16, and SGLANG_MAMBA_CONV_DTYPE is read.",
+        ssm_dtypes=("float32", "bfloat16", "float16"),
+        reads_conv_dtype=True,
+    ),
+    _since(
+        "0.5.10",
+        "extra_buffer is S = 5 with overlap on and 4 with it off; speculation no longer decides.",
+        one_track_slot_if="overlap off",
+    ),
+    _since(
+        "0.5.10",
+        "--max-running-requests is divided by the attention-DP width and capped by the engine's estimate; unset, the "
+        "estimate is capped by tokens // 2.",
+        asked_over_dp="always",
+        asked_capped_by="estimate",
+        estimate_capped_by_tokens=True,
+    ),
+    _since("0.5.12", "The draft KV of DFLASH is in the bytes of a token.", charged_draft_kv=BLOCK_KIND),
+    _since(
+        "0.5.13",
+        "extra_buffer_lazy is new (S = 4).",
+        strategies=("no_buffer", "extra_buffer", "extra_buffer_lazy"),
+    ),
+    _since(
+        "0.5.13",
+        "K and the draft states of K // S requests are solved together; then min(requests, K // S) x D states come "
+        "off rest. No slots, or too few for one request, is refused.",
+        drafts="joint",
+        refuses_without_slots=True,
+    ),
+    _since(
+        "0.5.14",
+        "The flag is --mamba-radix-cache-strategy, and auto gives extra_buffer where it is supported: the default S "
+        "goes from 3 to 5.",
+        strategy_flag="--mamba-radix-cache-strategy",
+        auto="extra_buffer",
+        checks_no_buffer=True,
+    ),
+    _since(
+        "0.5.14",
+        "The draft KV of EAGLE, MTP and STANDALONE is in the bytes of a token; until then the draft pool came out of "
+        "the slack.",
+        charged_draft_kv=(*BLOCK_KIND, *EAGLE_KIND),
+    ),
+    _since("0.5.14", "No memory left for KV is refused under its own words.", refuses_without_kv=True),
+    _since("0.5.14", "--max-running-requests is capped by tokens // 2.", asked_capped_by="tokens // 2"),
+    _since("0.5.15", "--dcp-size is new; --enable-linear-replayssm (decode) is new.", dcp=True, decode_ring=True),
+    _since(
+        "0.5.16",
+        "--enable-gdn-replayssm-spec is new: GDN only, its ring is not charged, draft states still are.",
+        spec_ring="GDN, not charged",
+        spec_ring_flag="--enable-gdn-replayssm-spec",
+    ),
+    _since("0.5.17", "The padding slot and its draft states are charged.", charges_padding=True),
+    _since(
+        "0.5.17",
+        "Under PP every rank is charged the largest stage; until then all layers on every stage.",
+        charges_largest_stage=True,
+    ),
+    _since(
+        "0.5.17",
+        "--enable-linear-replayssm-spec, for GDN and KDA: a ring on every slot is charged and draft states no longer "
+        "are; the GDN ring is as long as the draft tokens.",
+        spec_ring="on every slot",
+        spec_ring_flag="--enable-linear-replayssm-spec",
+    ),
+    _since(
+        "0.5.17",
+        "SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK takes one slot off S.",
+        reads_skip_decode_lock=True,
+    ),
+    _since("0.5.17", "The draft KV pool spans dcp_size times the rows.", draft_pool_spans_dcp=True),
+    _since("0.5.18", "The KV heads of a rank follow tp // dcp_size; until then tp.", kv_heads_follow_dcp=True),
+    _since(
+        "0.5.20",
+        "The GDN ring is fixed: one for each running request and one more, --linear-replayssm-cache-len long. KDA "
+        "keeps its ring on every slot.",
+        spec_ring="GDN fixed",
+    ),
+    _since(
+        "0.5.21",
+        "max_total_num_tokens= is printed in logical tokens, rows x dcp_size.",
+        prints_logical_tokens=True,
+    ),
+    _since("0.5.22", "A PD prefill server charges no draft states.", prefill_reserves_drafts=False),
+    _since("0.5.22", "Attention DP is --attn-dp-size N.", dp_flags="--attn-dp-size {n}"),
+    _since(
+        "0.5.23",
+        "Every attention-DP rank gets at least one request of --max-running-requests.",
+        one_request_at_least=True,
+    ),
+)
+
+
+@cache
+def rules_of(release: Release) -> Rules:
+    """The rules of one release: those of 0.5.4 and every change up to it."""
+    last = RELEASES.index(release)
+    sets: dict[str, Any] = {}
+    for change in CHANGES:
+        if RELEASES.index(change.since) <= last:
+            sets |= change.sets
+    return FIRST.model_copy(update=sets)
+
+
+def first_with(holds: Callable[[Rules], bool]) -> Release | None:
+    """The first release whose rules satisfy `holds`, a test of Rules; None where none does."""
+    return next((release for release in RELEASES if holds(rules_of(release))), None)
