@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sizing.problems import Refusal, RefusedError
 from sizing.releases import BLOCK_KIND, Rules, rules_of
 from sizing.scenario import KV_ITEMSIZE, STATE_ITEMSIZE, Scenario
 from sizing.slots import slots_per_request
@@ -203,6 +204,7 @@ def _least(scenario: Scenario) -> int:
 def rank_of(scenario: Scenario) -> Rank:
     """One rank of a scenario. Raises RefusedError for flags that the engine refuses."""
     rules = rules_of(scenario.release)
+    _check_ring(scenario)
     return Rank(
         rules=rules,
         rest_gib=scenario.rest_gib,
@@ -219,6 +221,16 @@ def rank_of(scenario: Scenario) -> Rank:
         slots_divisor=_slots_divisor(scenario, rules),
         max_total_tokens=scenario.max_total_tokens,
     )
+
+
+def _check_ring(scenario: Scenario) -> None:
+    """KDA's rings hold a power of two of positions, at least 2 x D (section 8), which is checked at allocation."""
+    length, least = scenario.linear_replayssm_cache_len, 2 * scenario.D
+    if scenario.family != "KDA" or not ring_bytes_per_slot(scenario) or (length >= least and length.bit_count() == 1):
+        return
+    enough = 1 << max(least - 1, 1).bit_length()
+    cure = f"--linear-replayssm-cache-len {length} must be a power of two and at least 2 x D = {least}: set {enough}."
+    raise RefusedError(Refusal(kind="flags", engine_words="", cure=cure))
 
 
 def _slots_divisor(scenario: Scenario, rules: Rules) -> int:

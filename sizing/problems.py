@@ -20,8 +20,7 @@ class Problem(BaseModel):
 class Refusal(BaseModel):
     """The engine would not start: its own words, and the flag or input that cures it.
 
-    Kinds and words: engine-sizing.md sections 4 and 8, SGLang 0.5.23. The words are empty where an older release
-    makes no check of its own and fails later, in words that were not read.
+    Kinds and words: engine-sizing.md sections 4 and 8, SGLang 0.5.23. The words are empty where they were not read.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -33,14 +32,14 @@ class Refusal(BaseModel):
     @property
     def sentence(self) -> str:
         """Both halves in one line, for a page or a terminal."""
-        return f"SGLang would refuse to start: {self.words} {self.cure}"
+        return f"SGLang would refuse to start{': ' if self.engine_words else ', '}{self.words} {self.cure}"
 
     @property
     def words(self) -> str:
-        """The engine's words in quotation marks, or that this release has none."""
+        """The engine's words in quotation marks, or that they are not known."""
         if self.engine_words:
             return f"“{self.engine_words}”"
-        return "this release does not check for it and fails later, in words that were not read."
+        return "in words that were not read."
 
 
 class RefusedError(Exception):

@@ -21,7 +21,8 @@ from sizing.pools import (
     slots_without_radix,
     tokens_occupied,
 )
-from sizing.problems import Refusal
+from sizing.problems import Refusal, RefusalKind
+from sizing.releases import rules_of
 from sizing.scenario import MAX_RATIO, MAX_REST_GIB, Scenario
 from sizing.slots import slots_per_request
 from sizing.units import GIB, MIB, count, gib
@@ -157,16 +158,14 @@ def _lever(scenario: Scenario, pinned: bool) -> str:
 
 def _refusal(scenario: Scenario, rank: Rank, pools: Pools, ratio: float, lever: str) -> Refusal | None:
     """The first refusal the engine would meet, in its order and words (section 8)."""
-    rules = rank.rules
     if pools.slots <= 0:
         words = (
             "Not enough GPU memory for hybrid (mamba/linear-attention) state cache. Computed "
             f"max_mamba_cache_size={int(pools.slots)} (total_rest_memory={rank.rest_gib:.2f} GB, "
             f"mamba_cache_per_req={slot_bytes(scenario) / MIB:.2f} MB)."
         )
-        cure = _one_slot(scenario, rank, ratio, lever)
-        return Refusal(kind="no_state_memory", engine_words=words if rules.refuses_without_slots else "", cure=cure)
-    if pools.kv_rest_bytes <= 0 and rules.refuses_without_kv:
+        return _unchecked(scenario, "no_state_memory", words, _one_slot(scenario, rank, ratio, lever))
+    if pools.kv_rest_bytes <= 0 and rank.rules.refuses_without_kv:
         words = "Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static"
         return Refusal(kind="no_kv_memory", engine_words=words, cure=_fewer_slots(rank, pools, lever))
     if pools.kv_rows <= 0:
@@ -179,9 +178,15 @@ def _refusal(scenario: Scenario, rank: Rank, pools: Pools, ratio: float, lever: 
             "Hybrid (mamba/linear-attention) state cache is too small to serve any requests. "
             f"max_mamba_cache_size={int(pools.slots)}, mamba_ratio={rank.S}, resulting max_num_reqs=0."
         )
-        cure = _one_request(scenario, rank, pools, ratio, lever)
-        return Refusal(kind="no_requests", engine_words=words if rules.refuses_without_slots else "", cure=cure)
+        return _unchecked(scenario, "no_requests", words, _one_request(scenario, rank, pools, ratio, lever))
     return None
+
+
+def _unchecked(scenario: Scenario, kind: RefusalKind, words: str, cure: str) -> Refusal:
+    """A refusal that exists since 0.5.13; before, nothing is checked and the server fails later."""
+    if rules_of(scenario.release).refuses_without_slots:
+        return Refusal(kind=kind, engine_words=words, cure=cure)
+    return Refusal(kind=kind, engine_words="", cure=f"SGLang {scenario.release} fails later, without a check. {cure}")
 
 
 def _one_slot(scenario: Scenario, rank: Rank, ratio: float, lever: str) -> str:

@@ -53,7 +53,7 @@ def verdict(sizing: Sizing) -> Verdict:
     if isinstance(now, Refusal):
         return Verdict(
             headline="SGLang would refuse to start.",
-            sentences=(now.words if now.engine_words else now.words.capitalize(), now.cure, *_balanced(sizing)),
+            sentences=(*([now.words] if now.engine_words else []), now.cure, *_balanced(sizing)),
         )
     L = count(sizing.scenario.L)
     if now.runs == 0:
