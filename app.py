@@ -35,7 +35,7 @@ def balance(scenario: Scenario) -> None:
         return
     words, idle, found = verdict(sizing), idle_words(sizing), flags(sizing)
     st.markdown(f"### {plain(words.headline)}\n\n{plain(' '.join((*words.sentences, idle)))}")
-    show_flags(found)
+    show_flags(found, "each rank runs" if scenario.attn_dp_size > 1 else "runs")
     show_figures(
         {
             "crossing": (crossing_figure(sizing), words.text),
@@ -53,21 +53,21 @@ def balance(scenario: Scenario) -> None:
     st.page_link("pages/reference.py", label="What the words mean, and the measurements behind the rules")
 
 
-def show_flags(found: Flags | None) -> None:
-    """Both ways to set the best split, ready to copy."""
+def show_flags(found: Flags | None, per: str) -> None:
+    """Both ways to set the best split, ready to copy; `per` says whose requests are counted."""
     if found is None:
         st.markdown("No flag to set: no split of this rest runs a request at this L.")
         return
     ratio, pin = st.columns(2)
     by_ratio, by_pin = ("Take", "or") if found.take == "ratio" else ("or", "Take")
     ratio.caption(
-        f"{by_ratio} the ratio: {count(found.ratio_runs)} run"
+        f"{by_ratio} the ratio: {per} {count(found.ratio_runs)}"
         if found.ratio_runs is not None
         else "The engine ignores the ratio here"
     )
     ratio.code(found.ratio or "-", language=None)
     pin.caption(
-        f"{by_pin} the pin: {count(found.pin_runs)} run"
+        f"{by_pin} the pin: {per} {count(found.pin_runs)}"
         if found.pin_runs is not None
         else "This release overwrites a pin with the ratio"
     )
@@ -104,8 +104,8 @@ def limits_and_flips(sizing: Sizing) -> str:
         (
             "#### Every limit, the smallest first",
             table_text(
-                ("limit", "requests", "how it comes about", "", "lifted by"),
-                ((row.limit.name, count(row.limit.requests), row.limit.why, row.place, row.lifted_by) for row in rows),
+                ("place", "limit", "requests", "how it comes about", "lifted by"),
+                ((row.place, row.limit.name, count(row.limit.requests), row.limit.why, row.lifted_by) for row in rows),
             ),
             "#### What flips the verdict",
             plain(

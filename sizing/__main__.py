@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sizing.flags import flags
+from sizing.flips import flips
+from sizing.lifts import lifts
 from sizing.problems import Problem, RefusedError, listed
 from sizing.scenario import DEFAULTS, FIELDS, Scenario, extra, read_scenario
 from sizing.solve import Sizing, solve
+from sizing.units import count
 from sizing.verdict import advice, verdict
 from sizing.working import comparisons, working
 
@@ -128,6 +131,8 @@ def _as_json(sizing: Sizing) -> str:
         {
             "verdict": verdict(sizing).text,
             "flags": words.model_dump() if words else None,
+            "limits": [row.model_dump() for row in lifts(sizing)],
+            "flips": [turn.model_dump() for turn in flips(sizing)],
             "advice": [item.model_dump() for item in advice(sizing)],
             "sizing": sizing.model_dump(mode="json"),
         },
@@ -140,13 +145,19 @@ def _as_table(sizing: Sizing) -> str:
     words = flags(sizing)
     steps = [(step.quantity, step.result, f"{step.formula}: {step.numbers}") for step in working(sizing)]
     beside = [(row.quantity, f"{row.specification} / {row.engine}", row.why) for row in comparisons(sizing) if row.why]
+    limits = [
+        (row.place or "-", f"{row.limit.name} {count(row.limit.requests)}", row.lifted_by) for row in lifts(sizing)
+    ]
+    turns = [(turn.quantity, turn.now, f"{turn.flips_at} {turn.then}".strip()) for turn in flips(sizing)]
     parts = [verdict(sizing).text, "", *_aligned(steps)]
+    parts += ["", "limits, the smallest first, and what lifts them:", *_aligned(limits)] if limits else []
+    parts += ["", "input, now, and where the other pool is short first:", *_aligned(turns)] if turns else []
     parts += ["", "specification / engine, where they differ:", *_aligned(beside)] if beside else []
     if words:
         parts += [
             "",
             f"set: {words.ratio or words.pin}",
-            *([f" or: {words.pin}"] if words.ratio else []),
+            *([f" or: {words.pin}"] if words.ratio and words.pin else []),
             words.why,
         ]
     parts += ["", *[f"{item.topic}. {item.text}" for item in advice(sizing)]]
