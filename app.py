@@ -44,12 +44,10 @@ def balance(scenario: Scenario) -> None:
         },
         key="figures",
     )
-    st.markdown(limits_and_flips(sizing))
+    st.markdown(below(sizing, found))
     if found is not None:
-        st.markdown(f"#### Why this flag, and what this page assumes of the launch command\n\n{plain(found.why)}")
         for line in filter(None, (environment(scenario), launch_flags(sizing, found))):
             st.code(line, language=None)
-    st.markdown(below(sizing))
     st.page_link("pages/reference.py", label="What the words mean, and the measurements behind the rules")
 
 
@@ -74,10 +72,11 @@ def show_flags(found: Flags | None, per: str) -> None:
     pin.code(found.pin or "-", language=None)
 
 
-def below(sizing: Sizing) -> str:
-    """Advice, working and comparison as one piece of Markdown: each piece costs time at every slider move."""
+def below(sizing: Sizing, found: Flags | None) -> str:
+    """All words and tables as one piece of Markdown: each piece costs time at every slider move."""
     return "\n\n".join(
         (
+            *limits_and_flips(sizing),
             "#### What applies now",
             "\n".join(f"- **{plain(item.topic)}.** {plain(item.text)}" for item in advice(sizing)),
             "#### The working, with your numbers",
@@ -91,32 +90,35 @@ def below(sizing: Sizing) -> str:
                 ((row.quantity, row.specification, row.engine, row.why) for row in comparisons(sizing)),
             ),
             plain(SCOPE if sizing.scenario.differences().keys() & BYTES_AND_REST else f"{ORIGIN} {SCOPE}"),
+            *(
+                ("#### Why this flag, and what this page assumes of the launch command", plain(found.why))
+                if found
+                else ()
+            ),
         )
     )
 
 
-def limits_and_flips(sizing: Sizing) -> str:
+def limits_and_flips(sizing: Sizing) -> tuple[str, ...]:
     """Each limit with the flag value that lifts the first, and what flips the verdict; nothing where it refuses."""
     rows, turns = lifts(sizing), flips(sizing)
     if not rows:
-        return ""
-    return "\n\n".join(
-        (
-            "#### Every limit, the smallest first",
-            table_text(
-                ("place", "limit", "requests", "how it comes about", "lifted by"),
-                ((row.place, row.limit.name, count(row.limit.requests), row.limit.why, row.lifted_by) for row in rows),
-            ),
-            "#### What flips the verdict",
-            plain(
-                f"The {short_pool_now(sizing)} is short first. Each row moves one input alone to the nearest value at "
-                "which the other pool is, the ratio or the pin held where it is."
-            ),
-            table_text(
-                ("input", "now", "flips at", "short first there"),
-                ((turn.quantity, turn.now, turn.flips_at, turn.then) for turn in turns),
-            ),
-        )
+        return ()
+    return (
+        "#### Every limit, the smallest first",
+        table_text(
+            ("place", "limit", "requests", "how it comes about", "lifted by"),
+            ((row.place, row.limit.name, count(row.limit.requests), row.limit.why, row.lifted_by) for row in rows),
+        ),
+        "#### What flips the verdict",
+        plain(
+            f"The {short_pool_now(sizing)} is short first. Each row moves one input alone to the nearest value at "
+            "which the other pool is, the ratio or the pin held where it is."
+        ),
+        table_text(
+            ("input", "now", "flips at", "short first there"),
+            ((turn.quantity, turn.now, turn.flips_at, turn.then) for turn in turns),
+        ),
     )
 
 

@@ -18,7 +18,7 @@ from sizing.units import count
 from sizing.verdict import advice, verdict
 from sizing.working import comparisons, working
 
-MAX_INPUT_LENGTH = 1_000_000  # characters; a scenario has some thirty short values; anything near this is not one
+MAX_INPUT_LENGTH = 1_000_000  # characters; a scenario has some fifty short values; anything near this is not one
 USAGE_ERROR = 2  # argparse's own exit status for wrong input
 REFUSED = 1
 

@@ -232,7 +232,8 @@ def _draft_kv(sizing: Sizing) -> Advice | None:
             text=f"SGLang {scenario.release} leaves the draft KV of {scenario.speculative_algorithm} out of the bytes "
             "of a token: the draft pool comes out of the slack.",
         )
-    if sizing.draft_row_bytes:
+    charged = scenario.speculative_algorithm in rules_of(scenario.release).charged_draft_kv
+    if sizing.draft_row_bytes or not charged:
         return None
     return Advice(
         topic="Draft KV is not counted",
