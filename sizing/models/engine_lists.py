@@ -14,6 +14,8 @@ EXTRA_BUFFER = frozenset(
         "InternS2PreviewForConditionalGeneration",
         "KimiK3ForConditionalGeneration",
         "KimiLinearForCausalLM",
+        "MiniCPMV4_6ForConditionalGeneration",
+        "MiniCPMV4_7ForConditionalGeneration",
         "NemotronHForCausalLM",
         "NemotronH_Omni_Reasoning_V3",
         "Qwen3NextForCausalLM",

@@ -101,7 +101,7 @@ def _no_row(outer: Fields, model_type: str) -> ModelRefusedError:
 def _geometry(outer: Fields, inner: Fields, row: Row, layout: Layout, quantisation: Source | None) -> Geometry:
     architecture = _architecture(outer)
     quantised = None if quantisation is None else Fields(_object(quantisation, QUANTISATION))
-    heads = _stated(inner, "num_attention_heads") if layout.kv else 0
+    heads = layout.query_heads or (_stated(inner, "num_attention_heads") if layout.kv else 0)
     return Geometry(
         model_type=outer.text("model_type") or "",
         architecture=architecture,

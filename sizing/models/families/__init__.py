@@ -66,6 +66,8 @@ WRAPPERS: dict[str, Wrapper] = {
     "qwen3_5": Wrapper("text_config", "qwen3_5_text"),
     "qwen3_5_moe": Wrapper("text_config", "qwen3_5_moe_text"),
     "intern_s2_preview": Wrapper("text_config", "qwen3_5_moe_text"),
+    "minicpmv4_6": Wrapper("text_config", "qwen3_5_text"),
+    "minicpmv4_7": Wrapper("text_config", "qwen3_5_text"),
     "jet_vlm": Wrapper("text_config", "jet_nemotron"),
     "kimi_k3": Wrapper("text_config", "kimi_linear"),
     "glm5_next": Wrapper("text_config", "glm5_next_text", flat=True),

@@ -21,6 +21,8 @@ class Layout(NamedTuple):
     state: State
     kv: Kv | None
     """None for a model without attention."""
+    query_heads: int | None = None
+    """Where num_attention_heads does not say."""
 
 
 def where(kinds: tuple[str, ...], kind: str) -> tuple[int, ...]:

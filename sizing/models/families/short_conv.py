@@ -48,7 +48,8 @@ def zaya(fields: Fields) -> Layout:
         layers = fields.layers()
         both = tuple(range(0, layers, 2))
     width = fields.whole("head_dim" if fields.has("head_dim") else "kv_channels")
-    channels = (_zaya_query_heads(fields) + kv_heads(fields)) * width
+    heads = _zaya_query_heads(fields)
+    channels = (heads + kv_heads(fields)) * width
     padding = fields.whole("cca_time0") - 1 + fields.whole("cca_time1") - 1
     return Layout(
         family="CCA",
@@ -57,6 +58,7 @@ def zaya(fields: Fields) -> Layout:
         kv_layers=both,
         state=CcaState(channels=channels, padding=padding, hidden=fields.whole("hidden_size")),
         kv=gqa(fields, width),
+        query_heads=heads,
     )
 
 
