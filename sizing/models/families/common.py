@@ -43,7 +43,7 @@ def typed_layers(fields: Fields, field: str, allowed: dict[str, str]) -> tuple[s
         raise ModelRefusedError(
             "wrong",
             fields.name(field),
-            f"{fields.name(field)} has {len(kinds):,} entries for {layers:,} layers (num_hidden_layers).",
+            f"{fields.name(field)} has a length of {len(kinds):,} for {layers:,} layers (num_hidden_layers).",
         )
     return kinds
 
