@@ -72,6 +72,11 @@ REFUSALS = [
         "unknown",
         "model_type “my_own” is none that this tool has a rule for.",
     ),
+    (
+        {"model_type": "MiniMaxText01", "attn_type_list": [0, 1], "num_attention_heads": 64},
+        "unknown",
+        "model_type “MiniMaxText01” is none that this tool has a rule for.",
+    ),
     ({"model_type": "<b>"}, "unknown", "model_type “?b?” is none that this tool has a rule for."),
     (config("ibm-ai-platform/Bamba-9B-v2"), "not_served", "SGLang 0.5.23 has no Bamba model, so it sizes no pools."),
     ({"model_type": "jamba"}, "not_served", "SGLang 0.5.23 has no Jamba model, so it sizes no pools."),
@@ -109,7 +114,7 @@ REFUSALS = [
     (
         config(NEMOTRON, hybrid_override_pattern="M-X"),
         "wrong",
-        "hybrid_override_pattern holds “X”, which is not one of its words.",
+        "hybrid_override_pattern holds “X”, which is no layer type of this family.",
     ),
     (config(KIMI, kv_lora_rank=None), "missing", "text_config.kv_lora_rank is missing."),
     (

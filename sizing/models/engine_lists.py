@@ -17,6 +17,7 @@ EXTRA_BUFFER = frozenset(
         "MiniCPMV4_6ForConditionalGeneration",
         "MiniCPMV4_7ForConditionalGeneration",
         "NemotronHForCausalLM",
+        "NemotronHPuzzleForCausalLM",
         "NemotronH_Omni_Reasoning_V3",
         "Qwen3NextForCausalLM",
         "Qwen3_5ForCausalLM",

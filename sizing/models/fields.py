@@ -156,7 +156,9 @@ class Fields:
         for word in words:
             if not isinstance(word, str) or word not in allowed:
                 raise ModelRefusedError(
-                    "wrong", self.name(field), f"{self.name(field)} holds {shown(word)}, which is not one of its words."
+                    "wrong",
+                    self.name(field),
+                    f"{self.name(field)} holds {shown(word)}, which is no layer type of this family.",
                 )
         return tuple(allowed[str(word)] for word in words)
 

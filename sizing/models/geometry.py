@@ -41,7 +41,7 @@ class Geometry(BaseModel):
     """State is bfloat16, and neither flag changes that."""
     replayssm: bool
     attention_heads: int
-    """Query heads; 0 without attention."""
+    """Query heads; 0 without attention, and where the file does not say."""
     kv_heads: int
     """KV heads; for latent attention the count that the file states, which no byte depends on."""
     context_length: int | None
@@ -148,9 +148,12 @@ def kv_heads_per_rank(geometry: Geometry, tp: int, dcp: int = 1) -> int | None:
 
 
 def attention_heads_divide(geometry: Geometry, tp: int) -> bool | None:
-    """Whether tp divides the query heads, which loading the model needs and sizing does not check (trap 14)."""
+    """Whether tp divides the query heads, which loading the model needs and sizing does not check (trap 14).
+
+    None without attention, and where the file does not say how many there are.
+    """
     _check_widths(tp)
-    return geometry.attention_heads % tp == 0 if geometry.kv else None
+    return geometry.attention_heads % tp == 0 if geometry.attention_heads else None
 
 
 def ring_bytes_per_request(

@@ -24,9 +24,9 @@ CONFIG, QUANTISATION = "config.json", "hf_quant_config.json"
 # `get_context_length`: the first of these counts, and a model without any gets 2048. Only pure Mamba has none.
 CONTEXT_FIELDS = ("max_sequence_length", "seq_length", "max_seq_len", "model_max_length", "max_position_embeddings")
 CONTEXT_OF_PURE_MAMBA = 2048
-# How the fields of a recurrent part begin in the configurations of model-geometry.md: an unknown type that has none
-# of them is called dense, so that the sentence helps.
-STATE_FIELDS = ("mamba", "ssm", "linear_", "lightning", "conv_", "short_conv", "sconv", "cca", "state_size", "lru_")
+# What the names of a recurrent part's fields have in them in the configurations of model-geometry.md: an unknown type
+# without any is called dense, which helps more than “unknown”.
+STATE_WORDS = ("mamba", "ssm", "linear_", "lightning", "conv", "cca", "state_size", "lru_", "attn_type", "hybrid")
 
 
 def read_config(config: Source, quantisation: Source | None = None) -> Geometry:
@@ -87,7 +87,8 @@ def _no_row(outer: Fields, model_type: str) -> ModelRefusedError:
         )
     inner = [outer.inner(field) for field in ("text_config", "llm_config") if outer.is_object(field)]
     names = [name for place in (outer, *inner) for name in place.names()]
-    if any(name.startswith(STATE_FIELDS) for name in names) or not any("attention_heads" in name for name in names):
+    recurrent = any(word in name for name in names for word in STATE_WORDS)
+    if recurrent or not any("attention_heads" in name for name in names):
         return ModelRefusedError(
             "unknown", "model_type", f"model_type {shown(model_type)} is none that this tool has a rule for."
         )

@@ -41,6 +41,7 @@ ROWS: dict[str, Row] = {
     "bailing_hybrid": Row(bailing, replayssm=True),
     "minicpm_sala": Row(lightning.minicpm_sala),
     "nemotron_h": Row(mamba2.nemotron_h, reads_ssm_dtype=True),
+    "nemotron_h_puzzle": Row(mamba2.nemotron_h, reads_ssm_dtype=True),
     "falcon_h1": Row(mamba2.falcon_h1, reads_ssm_dtype=True),
     "granitemoehybrid": Row(mamba2.granite),
     "mamba2": Row(mamba2.pure),
