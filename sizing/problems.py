@@ -61,12 +61,12 @@ def _sentence(item: Any, names: dict[str, str]) -> Problem:
     context = item.get("ctx", {})
     expected = _EXPECTED.get(item["type"], "is not valid")
     if item["type"] == "extra_forbidden":
-        sentence = f"{_shown(where)} is not an input of this tool. Remove it or correct its name."
+        sentence = f"{shown(where)} is not an input of this tool. Remove it or correct its name."
     elif item["type"] == "value_error" and not where:
         sentence = str(context["error"])
     else:
         bounds = {key: f"{value:g}" if isinstance(value, float) else value for key, value in context.items()}
-        sentence = f"{name} {expected.format(**bounds)}, not {_shown(item.get('input'))}."
+        sentence = f"{name} {expected.format(**bounds)}, not {shown(item.get('input'))}."
     return Problem(where=where, sentence=sentence)
 
 
@@ -93,7 +93,7 @@ _EXPECTED = {
 }
 
 
-def _shown(value: object, limit: int = 40) -> str:
+def shown(value: object, limit: int = 40) -> str:
     """What was given, cut short, as inert text: it may come from a stranger's link."""
     if value is None or value == "":
         return "empty"

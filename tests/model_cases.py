@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from sizing.models import KvCacheDtype
-from sizing.scenario import SsmDtype
+from sizing.scenario import StateDtype
 
 GOLDEN = Path(__file__).parent / "golden"
 OTHER = {name: os.environ.get(name) for name in ("SIZING_MODEL_CASES", "SIZING_MODEL_CATALOGUE")}
 CASES = Path(OTHER["SIZING_MODEL_CASES"] or GOLDEN / "models.json")
 CATALOGUE = Path(OTHER["SIZING_MODEL_CATALOGUE"] or GOLDEN / "model_catalogue.json")
 
-SSM_FLAGS: dict[str, SsmDtype | None] = {
+SSM_FLAGS: dict[str, StateDtype | None] = {
     "from_config": None,
     "float32": "float32",
     "bfloat16": "bfloat16",

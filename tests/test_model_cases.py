@@ -18,7 +18,7 @@ from sizing.models import (
     state_bytes,
 )
 from sizing.models.kv import Dsa, Mla, SlidingGqa
-from sizing.scenario import SsmDtype
+from sizing.scenario import StateDtype
 from tests.model_cases import KV_DTYPES, OTHER, SSM_FLAGS, ModelCase, model_cases, read_cases
 
 default_files = pytest.mark.skipif(any(OTHER.values()), reason="counts are those of our files")
@@ -122,7 +122,7 @@ def compare_states(geometry: Geometry, tp: int, found: dict[str, dict[str, Any]]
     return wrong
 
 
-def slot(geometry: Geometry, tp: int, flag: SsmDtype | None) -> dict[str, Any]:
+def slot(geometry: Geometry, tp: int, flag: StateDtype | None) -> dict[str, Any]:
     """The numbers of a slot under the names of the cases."""
     one, found = shapes(geometry, tp), state_bytes(geometry, tp, flag)
     return {

@@ -12,11 +12,11 @@ from sizing.models.families.common import FamilyName
 from sizing.models.kv import Dsa, Gqa, Kv, KvCacheDtype, SlidingGqa
 from sizing.models.refusal import ModelRefusedError
 from sizing.models.state import KdaState, Mamba2State, Shapes, State
-from sizing.scenario import SSM_ITEMSIZE, SsmDtype
+from sizing.scenario import STATE_ITEMSIZE, StateDtype
 
 AttentionKind = Literal["GQA", "MLA", "DSA", "GQA and sliding window", "none"]
-DEFAULT_SSM_DTYPE: SsmDtype = "float32"  # section 2: neither a flag nor a checkpoint that is read says otherwise
-DEFAULT_CONV_DTYPE: SsmDtype = "bfloat16"  # section 2: SGLANG_MAMBA_CONV_DTYPE unset
+DEFAULT_SSM_DTYPE: StateDtype = "float32"  # section 2: neither a flag nor a checkpoint that is read says otherwise
+DEFAULT_CONV_DTYPE: StateDtype = "bfloat16"  # section 2: SGLANG_MAMBA_CONV_DTYPE unset
 DEFAULT_RING_LENGTH = 16  # engine-sizing.md section 5: --linear-replayssm-cache-len unset
 MAX_RANKS = 4096  # a bound for hostile input
 
@@ -35,7 +35,7 @@ class Geometry(BaseModel):
     kv_layers: tuple[int, ...]
     state: State = Field(discriminator="kind")
     kv: Kv | None
-    ssm_dtype_checkpoint: SsmDtype | None
+    ssm_dtype_checkpoint: StateDtype | None
     """What the checkpoint asks for, where the engine reads it."""
     bfloat16_only: bool
     """State is bfloat16, and neither flag changes that."""
@@ -84,14 +84,14 @@ class StateBytes(NamedTuple):
         return self.conv + self.ssm
 
 
-def ssm_dtype(geometry: Geometry, flag: SsmDtype | None = None) -> SsmDtype:
+def ssm_dtype(geometry: Geometry, flag: StateDtype | None = None) -> StateDtype:
     """The dtype of the SSM part: `--mamba-ssm-dtype`, else the checkpoint's where it is read, else float32."""
     if geometry.bfloat16_only:
         return "bfloat16"
     return flag or geometry.ssm_dtype_checkpoint or DEFAULT_SSM_DTYPE
 
 
-def conv_dtype(geometry: Geometry, setting: SsmDtype | None = None) -> SsmDtype:
+def conv_dtype(geometry: Geometry, setting: StateDtype | None = None) -> StateDtype:
     """The dtype of the conv part: SGLANG_MAMBA_CONV_DTYPE, else bfloat16; it follows nothing else."""
     return DEFAULT_CONV_DTYPE if geometry.bfloat16_only or setting is None else setting
 
@@ -103,7 +103,7 @@ def shapes(geometry: Geometry, tp: int) -> Shapes:
 
 
 def state_bytes(
-    geometry: Geometry, tp: int, ssm_flag: SsmDtype | None = None, conv_setting: SsmDtype | None = None
+    geometry: Geometry, tp: int, ssm_flag: StateDtype | None = None, conv_setting: StateDtype | None = None
 ) -> StateBytes:
     """Conv and SSM bytes of one slot on one rank, over all state layers; no padding slot.
 
@@ -115,8 +115,8 @@ def state_bytes(
     """
     one, layers = shapes(geometry, tp), len(geometry.state_layers)
     return StateBytes(
-        conv=layers * one.conv_elements * SSM_ITEMSIZE[conv_dtype(geometry, conv_setting)],
-        ssm=layers * one.temporal_elements * SSM_ITEMSIZE[ssm_dtype(geometry, ssm_flag)],
+        conv=layers * one.conv_elements * STATE_ITEMSIZE[conv_dtype(geometry, conv_setting)],
+        ssm=layers * one.temporal_elements * STATE_ITEMSIZE[ssm_dtype(geometry, ssm_flag)],
     )
 
 
@@ -157,7 +157,7 @@ def attention_heads_divide(geometry: Geometry, tp: int) -> bool | None:
 
 
 def ring_bytes_per_request(
-    geometry: Geometry, tp: int, length: int = DEFAULT_RING_LENGTH, conv_setting: SsmDtype | None = None
+    geometry: Geometry, tp: int, length: int = DEFAULT_RING_LENGTH, conv_setting: StateDtype | None = None
 ) -> int:
     """ReplaySSM ring bytes of one request on one rank, over all state layers, at a ring `length` [tokens].
 
@@ -166,7 +166,7 @@ def ring_bytes_per_request(
     """
     if not geometry.replayssm:
         return 0
-    state, item = geometry.state, SSM_ITEMSIZE[conv_dtype(geometry, conv_setting)]
+    state, item = geometry.state, STATE_ITEMSIZE[conv_dtype(geometry, conv_setting)]
     heads, value_dim, key_dim = shapes(geometry, tp).temporal
     gates = 4 * heads  # float32, one for each head
     if isinstance(state, KdaState):
@@ -175,7 +175,7 @@ def ring_bytes_per_request(
     elif isinstance(state, Mamba2State):
         pair = (heads * value_dim + -(-state.groups // tp) * key_dim) * item
         # A low part beside each ring, unless the rings are float32 themselves.
-        per_token = pair + gates + (pair if item != SSM_ITEMSIZE["float32"] else 0)
+        per_token = pair + gates + (pair if item != STATE_ITEMSIZE["float32"] else 0)
     else:
         return 0
     return length * per_token * len(geometry.state_layers)

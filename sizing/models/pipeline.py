@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sizing.models.geometry import Geometry, kv_bytes_per_token
 from sizing.models.kv import KvCacheDtype
 from sizing.models.refusal import ModelRefusedError
-from sizing.problems import _shown as shown
+from sizing.problems import shown
 
 PARTITION = "SGLANG_PP_LAYER_PARTITION"
 

@@ -15,8 +15,8 @@ from sizing.models.geometry import Geometry
 from sizing.models.kv import Gqa, SlidingGqa
 from sizing.models.quantisation import kv_dtype_auto
 from sizing.models.refusal import ModelRefusedError
-from sizing.problems import _shown as shown
-from sizing.scenario import SsmDtype
+from sizing.problems import shown
+from sizing.scenario import StateDtype
 
 Source = str | bytes | Mapping[str, object]
 
@@ -147,10 +147,10 @@ def _kv_heads(inner: Fields, layout: Layout, heads: int) -> int:
     return (_stated(inner, "num_key_value_heads") or heads) if layout.kv else 0
 
 
-def _checkpoint_dtype(inner: Fields) -> SsmDtype | None:
+def _checkpoint_dtype(inner: Fields) -> StateDtype | None:
     """mamba_ssm_dtype, if it is one the engine knows; of any other name it warns and takes float32."""
     name = inner.text("mamba_ssm_dtype")
-    known: tuple[SsmDtype, ...] = get_args(SsmDtype)
+    known: tuple[StateDtype, ...] = get_args(StateDtype)
     return next((dtype for dtype in known if dtype == name), None)
 
 

@@ -13,7 +13,7 @@ from sizing.models.kv import (
     SlidingGqa,
 )
 from sizing.models.state import Shapes
-from sizing.scenario import SSM_ITEMSIZE, SsmDtype
+from sizing.scenario import STATE_ITEMSIZE, StateDtype
 from sizing.units import count
 from sizing.working import Step
 
@@ -23,8 +23,8 @@ def byte_steps(
     tp: int,
     kv_dtype: KvCacheDtype,
     dcp: int = 1,
-    ssm_flag: SsmDtype | None = None,
-    conv_setting: SsmDtype | None = None,
+    ssm_flag: StateDtype | None = None,
+    conv_setting: StateDtype | None = None,
 ) -> tuple[Step, ...]:
     """Conv part, SSM part and their sum [bytes per slot], then KV [bytes per token], of one rank.
 
@@ -37,8 +37,8 @@ def byte_steps(
     """
     one, found = shapes(geometry, tp), state_bytes(geometry, tp, ssm_flag, conv_setting)
     layers = count(len(geometry.state_layers))
-    conv_item = SSM_ITEMSIZE[conv_dtype(geometry, conv_setting)]
-    ssm_item = SSM_ITEMSIZE[ssm_dtype(geometry, ssm_flag)]
+    conv_item = STATE_ITEMSIZE[conv_dtype(geometry, conv_setting)]
+    ssm_item = STATE_ITEMSIZE[ssm_dtype(geometry, ssm_flag)]
     state = (
         Step(
             quantity="Conv part of a slot",
