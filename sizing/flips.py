@@ -9,9 +9,10 @@ from typing import Any, get_args
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from sizing.dtypes import KvDtype, StateDtype
 from sizing.pools import Pools, Rank, is_pinned, kv_cap, pools_from_slots, rank_of, ratio_is_ignored, slots_from_ratio
 from sizing.problems import Refusal, RefusedError
-from sizing.scenario import FIELDS, KvDtype, Scenario, StateDtype, read_scenario
+from sizing.scenario import FIELDS, Scenario, changed
 from sizing.solve import Sizing
 from sizing.specification import PoolName
 from sizing.split import Split, slots_set
@@ -143,7 +144,7 @@ def _tried(sizing: Sizing, now: Split, name: str, values: Sequence[Any], nothing
 
 
 def _flips_at(sizing: Sizing, name: str, value: Any, here: PoolName) -> bool:
-    other = read_scenario({**sizing.scenario.model_dump(), name: value})
+    other = changed(sizing.scenario, **{name: value})
     if not isinstance(other, Scenario):
         return False
     try:

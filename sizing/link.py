@@ -14,6 +14,7 @@ from sizing.scenario import DEFAULTS, FIELDS, LABELS, Scenario
 
 MAX_VALUE_LENGTH = 200
 EMPTY = ""  # how a link writes an input that is deliberately empty
+TEXTS = ("name", "model")  # empty is a value of these, not a missing number
 
 
 def to_query(scenario: Scenario) -> dict[str, str]:
@@ -64,11 +65,11 @@ def _fitted(values: dict[str, Any]) -> tuple[Scenario, list[Problem]]:
 
 def _kept(name: str) -> str:
     default = DEFAULTS[name]
-    return f"{name} stays at {'empty' if default is None else _written(default)}."
+    return f"{name} stays at {'empty' if default in (None, EMPTY) else _written(default)}."
 
 
 def _parsed(name: str, text: str) -> str | None:
-    return None if text == EMPTY and name != "name" else text  # an empty name is a name, not a missing number
+    return None if text == EMPTY and name not in TEXTS else text
 
 
 def _fault(name: str, text: str) -> Problem | None:

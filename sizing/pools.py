@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sizing.dtypes import KV_ITEMSIZE, STATE_ITEMSIZE
 from sizing.problems import Refusal, RefusedError
 from sizing.releases import BLOCK_KIND, Rules, rules_of
-from sizing.scenario import KV_ITEMSIZE, STATE_ITEMSIZE, Scenario
+from sizing.scenario import Scenario
 from sizing.slots import slots_per_request
 from sizing.units import GIB
 

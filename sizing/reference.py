@@ -10,12 +10,13 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from sizing import examples
+from sizing.dtypes import KvDtype, StateDtype
 from sizing.examples import ByteConstants, Measured
 from sizing.flags import flags
 from sizing.pools import SPECULATION_REQUESTS, slot_bytes, token_bytes
 from sizing.problems import Refusal, RefusedError
 from sizing.releases import CHANGES, RELEASES, Release
-from sizing.scenario import DEFAULT_RATIO, KvDtype, Scenario, StateDtype, read_scenario
+from sizing.scenario import DEFAULT_RATIO, Scenario, changed
 from sizing.slots import SlotUse, resolve, slots_per_request
 from sizing.solve import Sizing, solve
 from sizing.specification import FRAGILE_RATIO, optimal_ratio, token_equiv
@@ -214,7 +215,7 @@ def token_equiv_at(scenario: Scenario, ssm: StateDtype, kv: KvDtype) -> float | 
 
     A slot cannot without its conv part, which --mamba-ssm-dtype leaves alone.
     """
-    other = read_scenario({**scenario.model_dump(), "mamba_ssm_dtype": ssm, "kv_cache_dtype": kv})
+    other = changed(scenario, mamba_ssm_dtype=ssm, kv_cache_dtype=kv)
     return token_equiv(slot_bytes(other), token_bytes(other)) if isinstance(other, Scenario) else None
 
 

@@ -10,12 +10,13 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from sizing.problems import Problem, from_validation
+from sizing.dtypes import KV_ITEMSIZE, STATE_ITEMSIZE, KvDtype, StateDtype
+from sizing.from_model import FILLED, Widths, filled, geometry_of
+from sizing.models.refusal import ModelRefusedError
+from sizing.problems import Problem, from_validation, shown
 from sizing.releases import LATEST, Release, rules_of
 from sizing.units import tokens_from_text, ungrouped
 
-StateDtype = Literal["float32", "bfloat16", "float16"]
-KvDtype = Literal["bfloat16", "fp8_e4m3", "fp8_e5m2"]
 Strategy = Literal["auto", "extra_buffer", "extra_buffer_lazy", "no_buffer"]
 SplitMode = Literal["ratio", "balanced", "pin"]
 Source = Literal["model geometry", "boot log", "typed in"]
@@ -24,11 +25,6 @@ Attention = Literal["MLA", "GQA", "DSA"]
 Role = Literal["null", "prefill", "decode"]
 ReplaySsm = Literal["off", "spec", "decode"]
 Algorithm = Literal["EAGLE", "EAGLE3", "NEXTN", "STANDALONE", "NGRAM", "DFLASH", "DSPARK"]
-
-# Bytes of one element: `--mamba-ssm-dtype` and SGLANG_MAMBA_CONV_DTYPE take these three (engine-sizing.md section 2).
-STATE_ITEMSIZE: dict[str, int] = {"float32": 4, "bfloat16": 2, "float16": 2}
-# fp8 halves a plain MLA or GQA row exactly (engine-sizing.md section 3); scaled layouts are not offered here.
-KV_ITEMSIZE: dict[str, int] = {"bfloat16": 2, "fp8_e4m3": 1, "fp8_e5m2": 1}
 
 DEFAULT_RATIO = 0.9  # engine-sizing.md section 5, `--mamba-full-memory-ratio` unset, every release
 MAX_BYTES = 2**50  # a bound for hostile input, far above any GPU
@@ -59,11 +55,18 @@ class Scenario(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     name: str = _input(
-        "Kimi-K3, TP8",
+        "",
         "Name",
-        "Free text printed on the figures.",
+        "Free text printed on the figures; empty is the model and its TP width.",
         max_length=60,
         pattern=r"^[\w .,:;+\-/()=]*$",
+    )
+    model: str = _input(
+        "moonshotai/Kimi-K3",
+        "Model",
+        "A catalogued checkpoint, whose bytes then follow from its geometry at the widths and dtypes below; empty: the "
+        "bytes are typed in.",
+        max_length=100,
     )
     release: Release = _input(
         LATEST, "SGLang release", "The release whose rules are followed; those between the listed ones were not read."
@@ -357,6 +360,24 @@ class Scenario(BaseModel):
     )
 
     @model_validator(mode="after")
+    def _model_fills_in(self) -> Self:
+        """The bytes follow from the model; given without one they stand for themselves, given beside it they agree."""
+        given = self.model_fields_set.intersection(FILLED)
+        if "model" not in self.model_fields_set and given:
+            self.__dict__["model"] = ""
+        if not self.model:
+            return self
+        fields = _filled(self)
+        for name in given:
+            if getattr(self, name) != fields[name]:
+                raise ValueError(
+                    f"{label(name)} follows from the model {self.model} here ({fields[name]}, not "
+                    f"{getattr(self, name)}): leave it out, or leave the model empty to type bytes in."
+                )
+        self.__dict__.update(fields)
+        return self
+
+    @model_validator(mode="after")
     def _state_can_be_rescaled(self) -> Self:
         conv = self.conv_bytes_per_slot
         if conv is not None and conv > self.state_bytes_per_slot:
@@ -416,9 +437,7 @@ class Scenario(BaseModel):
     @model_validator(mode="after")
     def _widths_divide(self) -> Self:
         if self.tp_size % self.attn_dp_size:
-            raise ValueError(
-                f"--tp-size {self.tp_size} is not a multiple of --attn-dp-size {self.attn_dp_size}. Correct one."
-            )
+            raise ValueError(_NOT_SHARED.format(tp=self.tp_size, dp=self.attn_dp_size))
         width = self.tp_size // self.attn_dp_size
         for size in (self.dcp_size, self.kv_bytes_dcp_size):
             if self.attention == "GQA" and self.kv_heads is not None and width % size:
@@ -430,7 +449,8 @@ class Scenario(BaseModel):
 
     @model_validator(mode="after")
     def _ring_is_given(self) -> Self:
-        if self.replayssm != "off" and self.ring_bytes_per_position is None:
+        needed = self.replayssm == "decode" or (self.replayssm == "spec" and self.family in ("GDN", "KDA"))
+        if needed and self.ring_bytes_per_position is None:
             raise ValueError("ReplaySSM is on but “Ring bytes per position” is empty. Enter it, or turn ReplaySSM off.")
         return self
 
@@ -440,9 +460,48 @@ class Scenario(BaseModel):
             raise ValueError("The split is pinned but --max-mamba-cache-size is empty. Enter slots per rank.")
         return self
 
+    def stated(self) -> dict[str, Any]:
+        """Every input that the model, where there is one, does not fill in."""
+        values = self.model_dump()
+        return {key: value for key, value in values.items() if key not in FILLED} if self.model else values
+
     def differences(self) -> dict[str, Any]:
         """Only the inputs that differ from the worked example: what a link or a file needs to carry."""
-        return {key: value for key, value in self.model_dump().items() if value != DEFAULTS[key]}
+        return {key: value for key, value in self.stated().items() if value != DEFAULTS[key]}
+
+    @property
+    def title(self) -> str:
+        """The name, or the model and its TP width."""
+        return self.name or f"{self.model.partition('/')[2] or 'typed bytes'}, TP{self.tp_size}"
+
+
+def widths_of(scenario: Scenario) -> Widths:
+    """How the model of a scenario is spread, and its dtypes."""
+    return Widths(
+        tp_size=scenario.tp_size,
+        attn_dp_size=scenario.attn_dp_size,
+        dcp_size=scenario.dcp_size,
+        pp_size=scenario.pp_size,
+        ssm=scenario.mamba_ssm_dtype,
+        conv=scenario.mamba_conv_dtype,
+        kv=scenario.kv_cache_dtype,
+    )
+
+
+def _filled(scenario: Scenario) -> dict[str, Any]:
+    if scenario.tp_size % scenario.attn_dp_size:
+        raise ValueError(_NOT_SHARED.format(tp=scenario.tp_size, dp=scenario.attn_dp_size))
+    try:
+        return filled(geometry_of(scenario.model), widths_of(scenario))
+    except KeyError:
+        raise ValueError(
+            f"{shown(scenario.model)} is no model of the catalogue. Take one of its names, or leave it empty."
+        ) from None
+    except ModelRefusedError as refused:
+        raise ValueError(f"{scenario.model}: {refused}") from None
+
+
+_NOT_SHARED = "--tp-size {tp} is not a multiple of --attn-dp-size {dp}. Correct one."
 
 
 FIELDS = Scenario.model_fields
@@ -462,6 +521,11 @@ def label(name: str) -> str:
 
 
 LABELS = {name: label(name) for name in FIELDS}
+
+
+def changed(scenario: Scenario, **values: Any) -> Scenario | list[Problem]:
+    """The scenario with other values, its bytes following where they follow from its model."""
+    return read_scenario({**scenario.stated(), **values})
 
 
 def read_scenario(values: Mapping[str, Any]) -> Scenario | list[Problem]:

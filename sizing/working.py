@@ -8,18 +8,8 @@ from sizing.releases import rules_of
 from sizing.scenario import Scenario
 from sizing.solve import Sizing
 from sizing.split import Split
+from sizing.step import Step
 from sizing.units import GIB, count, gib, number, ratio_range_text, ratio_text, requests_text
-
-
-class Step(BaseModel):
-    """One formula, filled in."""
-
-    model_config = ConfigDict(frozen=True)
-
-    quantity: str
-    formula: str
-    numbers: str
-    result: str
 
 
 class Comparison(BaseModel):

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from sizing.dtypes import StateDtype
 from sizing.models import KvCacheDtype
-from sizing.scenario import StateDtype
 
 GOLDEN = Path(__file__).parent / "golden"
 OTHER = {name: os.environ.get(name) for name in ("SIZING_MODEL_CASES", "SIZING_MODEL_CATALOGUE")}

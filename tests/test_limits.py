@@ -28,7 +28,7 @@ SCENARIOS: list[dict[str, Any]] = [
     {"L": 200_000},
     {"split": "pin", "max_mamba_cache_size": 500},
     {"max_running_requests": 20},
-    {"attn_dp_size": 2, "max_running_requests": 20},
+    {"model": "", "attn_dp_size": 2, "max_running_requests": 20},
     EAGLE,
     {**EAGLE, "replayssm": "spec"},
     {**EAGLE, "replayssm": "spec", "rest_gib": 50, "max_running_requests": 128},
@@ -63,15 +63,15 @@ def test_the_value_that_lifts_a_limit_runs_what_it_says() -> None:
         ({}, "--max-mamba-cache-size 370 to 376: 74 requests", {"split": "pin", "max_mamba_cache_size": 370}, 74),
         ({"max_running_requests": 20}, "--max-running-requests 51: 51 requests", {"max_running_requests": 51}, 51),
         (
-            {"attn_dp_size": 2, "max_running_requests": 20},
+            {"model": "", "attn_dp_size": 2, "max_running_requests": 20},
             "--max-running-requests 102: 51 requests",
-            {"attn_dp_size": 2, "max_running_requests": 102},
+            {"model": "", "attn_dp_size": 2, "max_running_requests": 102},
             51,
         ),
         (
-            {"attn_dp_size": 2},
+            {"model": "", "attn_dp_size": 2},
             "--max-mamba-cache-size 740 to 752: 74 requests",
-            {"attn_dp_size": 2, "split": "pin", "max_mamba_cache_size": 740},
+            {"model": "", "attn_dp_size": 2, "split": "pin", "max_mamba_cache_size": 740},
             74,
         ),
     ):

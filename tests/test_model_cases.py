@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from sizing.dtypes import StateDtype
 from sizing.models import (
     Geometry,
     ModelRefusedError,
@@ -18,7 +19,6 @@ from sizing.models import (
     state_bytes,
 )
 from sizing.models.kv import Dsa, Mla, SlidingGqa
-from sizing.scenario import StateDtype
 from tests.model_cases import KV_DTYPES, OTHER, SSM_FLAGS, ModelCase, model_cases, read_cases
 
 default_files = pytest.mark.skipif(any(OTHER.values()), reason="counts are those of our files")

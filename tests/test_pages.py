@@ -189,7 +189,9 @@ def test_a_pin_is_not_forgotten_when_the_split_changes(balance: AppTest) -> None
 
 def test_typing_a_byte_constant_says_that_it_was_typed(balance: AppTest) -> None:
     """The source of a byte constant never says more than is true."""
-    page = balance.text_input(key="kv_bytes_per_token").set_value("12288").run()
+    typed = balance.selectbox(key="model").set_value("").run()
+    assert typed.text_input(key="state_bytes_per_slot").value == "56171520"  # what the model gave stays in the boxes
+    page = typed.text_input(key="kv_bytes_per_token").set_value("12288").run()
     assert page.session_state["kv_bytes_source"] == "typed in"
     assert page.session_state["state_bytes_source"] == "model geometry"
 

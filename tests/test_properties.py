@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from sizing import Refusal, Scenario, Split, read_scenario, solve
 from sizing.__main__ import main
 from sizing.curves import over_context, over_ratio
+from sizing.dtypes import KvDtype, StateDtype
 from sizing.link import from_query, to_query
 from sizing.optimum import SEARCHED_RATIOS
 from sizing.pools import pools_from_slots, rank_of, slot_bytes, slots_from_ratio
 from sizing.releases import LATEST, RELEASES, Release, rules_of
-from sizing.scenario import FIELDS, Algorithm, KvDtype, StateDtype
+from sizing.scenario import FIELDS, Algorithm
 from sizing.split import minimum_rest_gib, slots_unpinned, solve_split
 from sizing.units import GIB, flag_ratio, ratio_text
 
@@ -342,7 +343,7 @@ def test_any_text_in_a_link_is_taken_or_reported(query: dict[str, str]) -> None:
     scenario, problems = from_query(query)
     named = {problem.where for problem in problems if problem.where}
     unknown = query.keys() - FIELDS.keys()
-    assert to_query(scenario).keys() <= query.keys() - named
+    assert to_query(scenario).keys() - {"model"} <= query.keys() - named  # bytes alone mean: no model
     assert sum(problem.sentence.endswith("ignored.") for problem in problems) == bool(unknown)
     assert all(problem.sentence.isprintable() and "<" not in problem.sentence for problem in problems)
 
@@ -386,7 +387,7 @@ def test_any_json_is_taken_or_reported(values: dict[str, Any]) -> None:
     """Whatever a file holds, it is a scenario that says the same, or sentences that can be shown as they are."""
     found = read_scenario(values)
     if isinstance(found, Scenario):
-        assert found.differences().keys() <= values.keys() <= FIELDS.keys()
+        assert found.differences().keys() - {"model"} <= values.keys() <= FIELDS.keys()
     else:
         assert found
         assert all(problem.sentence.isprintable() and "<" not in problem.sentence for problem in found)

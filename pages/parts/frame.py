@@ -15,6 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.parts.blocks import plain
 from pages.parts.inputs import draw_inputs, draw_sliders, hold, keep, put, standing
 from sizing import Problem, Scenario, read_scenario
+from sizing.from_model import FILLED
 from sizing.link import from_query, to_query
 from sizing.scenario import DEFAULTS
 
@@ -40,6 +41,7 @@ def _live(links: DeltaGenerator, sliders: DeltaGenerator, body: Callable[[Scenar
     found = read_scenario(hold())
     if isinstance(found, Scenario):
         _write_link(found)
+        st.session_state["filled"] = {name: getattr(found, name) for name in FILLED}
     _page_links(links)
     if not isinstance(found, Scenario):
         _stop(found)
@@ -76,7 +78,7 @@ def _read_link(page: str) -> None:
     same_page = state.get("page") == page
     if not same_page:
         state["page"] = page
-        for widget in ("split_drawn", "L_slider"):  # on another page these are new and know nothing
+        for widget in ("split_drawn", "model_drawn", "L_slider"):  # on another page these are new and know nothing
             state.pop(widget, None)
         keep(*DEFAULTS)
     if first or (query != state["link"] and not moved and (same_page or query)):

@@ -11,6 +11,8 @@ from typing import Any, get_args
 import streamlit as st
 
 from sizing.curves import L_HIGH, L_LOW
+from sizing.dtypes import KvDtype, StateDtype
+from sizing.from_model import FILLED, geometry_of, servable, suggested
 from sizing.releases import RELEASES
 from sizing.scenario import (
     DEFAULTS,
@@ -18,11 +20,9 @@ from sizing.scenario import (
     Algorithm,
     Attention,
     Family,
-    KvDtype,
     ReplaySsm,
     Role,
     SplitMode,
-    StateDtype,
     Strategy,
     extra,
     label,
@@ -32,6 +32,7 @@ from sizing.units import count, tokens_from_text
 OCTAVE = 8  # notches of the L slider in each doubling; 9,216 is one of them
 DRAFT_TOKENS = 16  # the slider's end; a link or a file may ask for more
 DCP_SIZES = (1, 2, 4, 8, 16, 32, 64)
+TYPED_BYTES = ""  # no model: how a scenario writes it
 SPLITS = {"ratio": "ratio", "balanced": "balanced", "pin": "pin"}
 
 
@@ -39,11 +40,12 @@ def draw_sliders() -> None:
     """The inputs one explores by moving: L, D and dcp_size."""
     _context()
     _slider("D", range(max(DRAFT_TOKENS, _whole("D")) + 1))
-    _slider("dcp_size", sorted({*DCP_SIZES, _whole("dcp_size")}))
+    _slider("dcp_size", _dcp_sizes())
 
 
 def draw_inputs() -> None:
     """All other inputs."""
+    _model()
     left, right = st.columns(2)
     _choice("mamba_ssm_dtype", get_args(StateDtype), left)
     _choice("kv_cache_dtype", get_args(KvDtype), right)
@@ -55,7 +57,10 @@ def draw_inputs() -> None:
     _folded("Speculation", _speculation, *SPECULATION)
     _folded("Ranks and roles", _ranks, *RANKS)
     _folded("Limits", _limits, *LIMITS)
-    _folded("Byte constants", _bytes, *BYTES)
+    if st.session_state["model"]:
+        _folded("Name and conv dtype", _names, *NAMES)
+    else:
+        _folded("Byte constants", _bytes, *BYTES)
 
 
 def keep(*names: str) -> None:
@@ -79,13 +84,18 @@ def standing() -> dict[str, Any]:
     state = st.session_state
     held = state.get("held", DEFAULTS)
     undrawn = {name for split, name in SPLIT_NUMBERS.items() if split != state.get("split")}
+    undrawn |= set(FILLED) if state.get("model") else set()
     return {name: state[name] if name in state and name not in undrawn else held[name] for name in DEFAULTS}
 
 
 def hold() -> dict[str, Any]:
-    """Remember what stands in the inputs, and give it unchecked, with empty boxes as None."""
+    """Remember what stands in the inputs, and give it unchecked, with empty boxes as None.
+
+    What a model fills in is left out where one is chosen.
+    """
     st.session_state["held"] = standing()
-    return {name: _unboxed(name, value) for name, value in st.session_state["held"].items()}
+    filled = FILLED if st.session_state["held"]["model"] else ()
+    return {name: _unboxed(name, value) for name, value in st.session_state["held"].items() if name not in filled}
 
 
 def _unboxed(name: str, value: Any) -> Any:
@@ -134,6 +144,7 @@ TYPED = (
     "kv_bytes_per_token",
     "kv_bytes_dcp_size",
 )
+NAMES = ("name", "mamba_conv_dtype")
 BYTES = (
     "name",
     "family",
@@ -189,6 +200,45 @@ def _take_slider() -> None:
     st.session_state["L"] = str(st.session_state["L_slider"])
 
 
+def _model() -> None:
+    """A catalogued model, or bytes that are typed in."""
+    state = st.session_state
+    if state["model"] != state.get("model_drawn"):
+        if not state["model"]:
+            keep(*FILLED)
+        state["model_drawn"] = state["model"]
+    st.selectbox(
+        _title("model"),
+        sorted({TYPED_BYTES, *servable(), state["model"]}),
+        format_func=lambda model: model.partition("/")[2] or "none: bytes typed in",
+        key="model",
+        on_change=_take_model,
+        help=_help("model"),
+    )
+
+
+def _take_model() -> None:
+    """A model brings its own dtypes and context; leaving it brings its bytes into the boxes."""
+    state = st.session_state
+    if state["model"]:
+        for name, value in suggested(geometry_of(state["model"])).items():
+            put(name, value)
+    else:
+        for name, value in state.get("filled", {}).items():
+            put(name, value)
+            state["held"][name] = state[name]
+
+
+def _dcp_sizes() -> list[int]:
+    """With a model only widths that its attention TP can be shared by; whatever is set stays."""
+    try:
+        width = int(st.session_state["tp_size"]) // int(st.session_state["attn_dp_size"])
+    except (ValueError, ZeroDivisionError):
+        width = 0
+    fit = [size for size in DCP_SIZES if not st.session_state["model"] or (width and width % size == 0)]
+    return sorted({1, *fit, _whole("dcp_size")})
+
+
 def _split() -> None:
     """The three ways to split, and the one number that belongs to the way that is chosen."""
     st.segmented_control(
@@ -210,7 +260,8 @@ def _split() -> None:
 
 
 def _scheduler() -> None:
-    for name in ("disable_overlap_schedule", "skip_decode_lock", "disable_radix_cache", "extra_buffer_supported"):
+    toggles = ["disable_overlap_schedule", "skip_decode_lock", "disable_radix_cache"]
+    for name in toggles if st.session_state["model"] else [*toggles, "extra_buffer_supported"]:
         st.toggle(label(name), key=name, help=FIELDS[name].description)
     _typed("page_size")
     _typed("mamba_track_interval")
@@ -221,13 +272,15 @@ def _speculation() -> None:
     _typed("draft_kv_bytes_per_token")
     _choice("replayssm", get_args(ReplaySsm))
     _typed("linear_replayssm_cache_len")
-    _typed("ring_bytes_per_position", placeholder="unknown")
+    if not st.session_state["model"]:
+        _typed("ring_bytes_per_position", placeholder="unknown")
 
 
 def _ranks() -> None:
     for name in ("tp_size", "attn_dp_size", "pp_size"):
         _typed(name)
-    _typed("state_bytes_all_stages", placeholder="unknown")
+    if not st.session_state["model"]:
+        _typed("state_bytes_all_stages", placeholder="unknown")
     _choice("disaggregation_mode", get_args(Role))
 
 
@@ -237,8 +290,18 @@ def _limits() -> None:
     _typed("context_length")
 
 
+def _names() -> None:
+    _name()
+    _choice("mamba_conv_dtype", get_args(StateDtype))
+
+
+def _name() -> None:
+    title = "Name on the figures"
+    st.text_input(title, key="name", max_chars=60, help=FIELDS["name"].description, placeholder="model and TP width")
+
+
 def _bytes() -> None:
-    st.text_input("Name on the figures", key="name", max_chars=60, help=FIELDS["name"].description)
+    _name()
     _choice("family", get_args(Family))
     _typed("state_bytes_per_slot", source="state_bytes_source")
     _typed("conv_bytes_per_slot", source="state_bytes_source", placeholder="unknown")

@@ -72,7 +72,7 @@ def inputs(sizing: Sizing) -> list[str]:
     )
     ranks = scenario.attn_dp_size
     pieces = [
-        scenario.name,
+        scenario.title,
         f"L = {count(scenario.L)}",
         split,
         f"{strategy}: S = {sizing.S}",

@@ -8,11 +8,11 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sizing.dtypes import STATE_ITEMSIZE, StateDtype
 from sizing.models.families.common import FamilyName
 from sizing.models.kv import Dsa, Gqa, Kv, KvCacheDtype, SlidingGqa
 from sizing.models.refusal import ModelRefusedError
 from sizing.models.state import KdaState, Mamba2State, Shapes, State
-from sizing.scenario import STATE_ITEMSIZE, StateDtype
 
 AttentionKind = Literal["GQA", "MLA", "DSA", "GQA and sliding window", "none"]
 DEFAULT_SSM_DTYPE: StateDtype = "float32"  # section 2: neither a flag nor a checkpoint that is read says otherwise

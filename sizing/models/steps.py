@@ -1,5 +1,6 @@
 """The bytes of a model as formulas with its own numbers in them."""
 
+from sizing.dtypes import STATE_ITEMSIZE, StateDtype
 from sizing.models.geometry import Geometry, conv_dtype, kv_bytes_per_token, shapes, ssm_dtype, state_bytes
 from sizing.models.kv import (
     DSA_BLOCK,
@@ -13,9 +14,8 @@ from sizing.models.kv import (
     SlidingGqa,
 )
 from sizing.models.state import Shapes
-from sizing.scenario import STATE_ITEMSIZE, StateDtype
+from sizing.step import Step
 from sizing.units import count
-from sizing.working import Step
 
 
 def byte_steps(

@@ -1,0 +1,133 @@
+"""What a catalogued model fills in: the byte constants of a scenario, at its own widths and dtypes.
+
+Source: model-geometry.md through `sizing.models`. Nothing here is rounded: every number is the engine's integer.
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from sizing.dtypes import KvDtype, StateDtype
+from sizing.models.catalogue import catalogue, entry
+from sizing.models.geometry import Geometry, kv_bytes_per_token, ring_bytes_per_request, state_bytes
+from sizing.models.pipeline import charged_bytes, most_kv_bytes, stages
+from sizing.models.reading import read_config
+from sizing.models.refusal import ModelRefusedError
+
+# The fields of a scenario that follow from its model; they are typed in only where no model is named.
+FILLED = (
+    "family",
+    "attention",
+    "kv_heads",
+    "extra_buffer_supported",
+    "state_bytes_per_slot",
+    "conv_bytes_per_slot",
+    "conv_kernel",
+    "state_bytes_dtype",
+    "conv_bytes_dtype",
+    "state_bytes_all_stages",
+    "state_bytes_source",
+    "kv_bytes_per_token",
+    "kv_bytes_dtype",
+    "kv_bytes_dcp_size",
+    "kv_bytes_source",
+    "ring_bytes_per_position",
+)
+DEFAULT_KERNEL = 4  # the width of nearly every short convolution; counts only where there is one
+
+
+class Widths(NamedTuple):
+    """How a model is spread over ranks, and the dtypes that run."""
+
+    tp_size: int
+    attn_dp_size: int
+    dcp_size: int
+    pp_size: int
+    ssm: StateDtype
+    conv: StateDtype
+    kv: KvDtype
+
+
+@cache
+def geometry_of(model: str) -> Geometry:
+    """The geometry of a catalogued model. Raises KeyError, or ModelRefusedError for one that cannot be sized."""
+    found = entry(model)
+    return read_config(found.config, found.quantisation)
+
+
+@cache
+def servable() -> tuple[str, ...]:
+    """The catalogued models that have both pools, in the catalogue's order."""
+    return tuple(item.id for item in catalogue() if _is_servable(item.id))
+
+
+def _is_servable(model: str) -> bool:
+    try:
+        _check_pools(geometry_of(model))
+    except ModelRefusedError:
+        return False
+    return True
+
+
+@cache
+def filled(geometry: Geometry, widths: Widths) -> dict[str, Any]:
+    """The FILLED fields of a scenario with this model [bytes per rank]. Raises ModelRefusedError."""
+    _check_pools(geometry)
+    tp = widths.tp_size // widths.attn_dp_size
+    across = stages(geometry, widths.pp_size)
+    whole = state_bytes(geometry, tp, widths.ssm, widths.conv)
+    ring = ring_bytes_per_request(geometry, tp, 1, widths.conv)
+    return {
+        "family": _family(geometry),
+        "attention": geometry.attention,
+        "kv_heads": geometry.kv_heads if geometry.attention == "GQA" else None,
+        "extra_buffer_supported": geometry.extra_buffer is not False,
+        "state_bytes_per_slot": charged_bytes(geometry, whole.total, across),
+        "conv_bytes_per_slot": charged_bytes(geometry, whole.conv, across),
+        "conv_kernel": getattr(geometry.state, "kernel", DEFAULT_KERNEL),
+        "state_bytes_dtype": widths.ssm,
+        "conv_bytes_dtype": widths.conv,
+        "state_bytes_all_stages": whole.total if widths.pp_size > 1 else None,
+        "state_bytes_source": "model geometry",
+        "kv_bytes_per_token": most_kv_bytes(geometry, across, tp, widths.kv, widths.dcp_size),
+        "kv_bytes_dtype": widths.kv,
+        "kv_bytes_dcp_size": widths.dcp_size,
+        "kv_bytes_source": "model geometry",
+        "ring_bytes_per_position": charged_bytes(geometry, ring, across) or None,
+    }
+
+
+def suggested(geometry: Geometry) -> dict[str, Any]:
+    """What a checkpoint itself asks for, as fields of a scenario: the dtypes that run unless flags say otherwise."""
+    auto = geometry.kv_dtype_auto
+    return {
+        "mamba_ssm_dtype": "bfloat16" if geometry.bfloat16_only else geometry.ssm_dtype_checkpoint or "float32",
+        "kv_cache_dtype": "fp8_e4m3" if auto.startswith("fp8") else "bfloat16",
+        **({"context_length": geometry.context_length} if geometry.context_length else {}),
+    }
+
+
+def draft_bytes(geometry: Geometry, widths: Widths) -> int:
+    """One KV row of the model's own draft (MTP) head [bytes per rank]; 0 where it has none.
+
+    int(row x draft layers / full-attention layers) (engine-sizing.md section 3).
+    """
+    tp = widths.tp_size // widths.attn_dp_size
+    row = kv_bytes_per_token(geometry, tp, widths.kv, widths.dcp_size)
+    return int(row * geometry.draft_layers / len(geometry.kv_layers)) if geometry.kv_layers else 0
+
+
+def _check_pools(geometry: Geometry) -> None:
+    """A scenario weighs one state pool against one full-KV pool."""
+    if geometry.attention == "none":
+        raise ModelRefusedError("layout", "model", "It has no attention layers: there is no KV pool to balance.")
+    if geometry.attention == "GQA and sliding window":
+        raise ModelRefusedError(
+            "layout", "model", "It has a sliding-window pool besides: the engine splits it by another rule."
+        )
+
+
+def _family(geometry: Geometry) -> str:
+    """ReplaySSM is asked for by family, so a GDN that the engine gives no rings (GigaChat) counts as other."""
+    if geometry.family in ("GDN", "KDA"):
+        return geometry.family if geometry.replayssm else "other"
+    return "Mamba2" if geometry.family == "Mamba2" else "other"
