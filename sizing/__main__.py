@@ -6,15 +6,31 @@ import os
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
+from sizing.dtypes import KvDtype, StateDtype
 from sizing.flags import flags
 from sizing.flips import flips
+from sizing.from_model import geometry_of, suggested
 from sizing.lifts import lifts
+from sizing.models import (
+    Geometry,
+    ModelRefusedError,
+    byte_steps,
+    charged_bytes,
+    kv_bytes_per_token,
+    most_kv_bytes,
+    read_config,
+    read_folder,
+    stages,
+    state_bytes,
+)
+from sizing.models.fields import MAX_FILE_BYTES
+from sizing.models.summary import layers_in_words
 from sizing.problems import Problem, RefusedError, listed
 from sizing.scenario import DEFAULTS, FIELDS, Scenario, extra, read_scenario
 from sizing.solve import Sizing, solve
-from sizing.units import count
+from sizing.units import count, number
 from sizing.verdict import advice, verdict
 from sizing.working import comparisons, working
 
@@ -53,6 +69,20 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("file", metavar="FILE", help="JSON file, or - for standard input")
     plan.add_argument("--json", action="store_true", help="print every number as JSON instead of a short table")
     plan.set_defaults(run=_plan)
+    model = commands.add_parser(
+        "model",
+        help="derive the bytes of a slot and of a token from a config.json",
+        description="What one rank keeps for a model: bytes of a state slot and of a KV token, from its config.json. "
+        "CONFIG is such a file, a folder that holds one, - for standard input, or a name of the catalogue.",
+    )
+    model.add_argument("config", metavar="CONFIG", help="file, folder, - or a name such as moonshotai/Kimi-K3")
+    model.add_argument("--tp", type=int, default=1, help="attention TP width: tp_size / attn_dp_size (1)")
+    model.add_argument("--dcp", type=int, default=1, help="dcp_size (1)")
+    model.add_argument("--pp", type=int, default=1, help="pipeline stages (1)")
+    model.add_argument("--kv-dtype", choices=get_args(KvDtype), help="KV dtype (what the checkpoint implies)")
+    model.add_argument("--ssm-dtype", choices=get_args(StateDtype), help="SSM dtype (what the checkpoint implies)")
+    model.add_argument("--conv-dtype", choices=get_args(StateDtype), default="bfloat16", help="conv dtype (bfloat16)")
+    model.set_defaults(run=_model)
     return parser
 
 
@@ -78,13 +108,49 @@ def _plan(options: argparse.Namespace) -> int:
     return 0 if hasattr(sizing.now, "runs") else REFUSED
 
 
+def _model(options: argparse.Namespace) -> int:
+    try:
+        geometry = _geometry(options.config)
+        asks = suggested(geometry)
+        ssm, kv = options.ssm_dtype or asks["mamba_ssm_dtype"], options.kv_dtype or asks["kv_cache_dtype"]
+        steps = byte_steps(geometry, options.tp, kv, options.dcp, ssm, options.conv_dtype)
+        across = stages(geometry, options.pp)
+    except ModelRefusedError as refused:
+        _stop([refused.problem])
+    print(layers_in_words(geometry))
+    print("\n".join(_aligned([(step.quantity, step.result, f"{step.formula}: {step.numbers}") for step in steps])))
+    slot = state_bytes(geometry, options.tp, ssm, options.conv_dtype).total
+    token = kv_bytes_per_token(geometry, options.tp, kv, options.dcp)
+    if token:
+        print(f"  token_equiv {number(slot / token)} tokens per slot ({ssm} SSM, {kv} KV, TP{options.tp})")
+    if options.pp > 1:
+        most = most_kv_bytes(geometry, across, options.tp, kv, options.dcp)
+        charged = count(charged_bytes(geometry, slot, across))
+        print(f"  {options.pp} stages: every rank is charged {charged} bytes a slot, at most {count(most)} a token")
+    for note in geometry.notes:
+        print(note)
+    return 0
+
+
+def _geometry(config: str) -> Geometry:
+    """A catalogued name, a folder, a file or standard input. Raises ModelRefusedError."""
+    if config != "-" and Path(config).is_dir():
+        return read_folder(Path(config))
+    if config != "-" and not Path(config).exists():
+        try:
+            return geometry_of(config)
+        except KeyError:
+            _stop_with(f"{config} is no file, no folder and no name of the catalogue.", where="CONFIG")
+    return read_config(_head(config) if config == "-" else Path(config).read_bytes()[: MAX_FILE_BYTES + 1])
+
+
 def _stop(problems: list[Problem]) -> NoReturn:
     print(listed(problems), file=sys.stderr)
     raise SystemExit(USAGE_ERROR)
 
 
-def _stop_with(sentence: str) -> NoReturn:
-    _stop([Problem(where="FILE", sentence=sentence)])
+def _stop_with(sentence: str, where: str = "FILE") -> NoReturn:
+    _stop([Problem(where=where, sentence=sentence)])
 
 
 def _read_json(file: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from sizing.scenario import Scenario
 from sizing.solve import solve
 from sizing.specification import token_equiv
 from sizing.split import Split
-from sizing.units import GIB, number
+from sizing.units import GIB, count, number
 
 # The names are those of Split, so a measured number finds the predicted one by itself.
 Quantity = Literal["slots", "kv_rows", "admitted", "clamp", "kv_cap"]
@@ -192,6 +192,29 @@ def read_as_allocated(log: BootLog) -> ByteConstants:
     """X / (N + 1) and Y / (M + page), as the engine allocates (engine-sizing.md sections 2 and 3)."""
     state, kv = (log.conv_gib + log.ssm_gib) * GIB, log.kv_gib * GIB
     return ByteConstants(state / (log.slots + 1), kv / (log.tokens + log.page_size))
+
+
+def printed_between(gib: float, lines: int, rows: int) -> tuple[float, float]:
+    """The bytes of one row [bytes] that a size of so many printed numbers can stand for: two decimals are ±0.005."""
+    slack = 0.005 * lines
+    return (gib - slack) * GIB / rows, (gib + slack) * GIB / rows
+
+
+def within_printed(scenario: Scenario) -> str | None:
+    """That the boot log of the worked example agrees with this scenario's bytes; None for another deployment."""
+    example, log = Scenario(), WORKED_LOG
+    same = ("model", "tp_size", "attn_dp_size", "pp_size", "mamba_ssm_dtype", "mamba_conv_dtype", "kv_cache_dtype")
+    if any(getattr(scenario, name) != getattr(example, name) for name in same):
+        return None
+    slot = printed_between(log.conv_gib + log.ssm_gib, 2, log.slots + 1)
+    token = printed_between(log.kv_gib, 1, log.tokens + log.page_size)
+    agree = slot[0] <= scenario.state_bytes_per_slot <= slot[1] and token[0] <= scenario.kv_bytes_per_token <= token[1]
+    return (
+        f"The boot log of the specification's worked example {'agrees' if agree else 'does not agree'}: "
+        f"{log.conv_gib:.2f} + {log.ssm_gib:.2f} GiB over {count(log.slots)} + 1 slots is {count(round(slot[0]))} to "
+        f"{count(round(slot[1]))} bytes, {log.kv_gib:.2f} GiB over {count(log.tokens)} + {log.page_size} tokens is "
+        f"{number(token[0])} to {number(token[1])} bytes."
+    )
 
 
 def from_geometry() -> ByteConstants:

@@ -40,7 +40,7 @@ def test_every_figure_is_strict_json_in_both_palettes(values: dict[str, object])
         for palette in (LIGHT, DARK):
             text = json.dumps(painted(build(sizing), palette), allow_nan=False)
             assert '"@' not in text
-            assert sizing.scenario.name in text
+            assert sizing.scenario.title in text
 
 
 def test_crossing_figure_draws_the_curve() -> None:

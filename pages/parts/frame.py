@@ -19,7 +19,7 @@ from sizing.from_model import FILLED
 from sizing.link import from_query, to_query
 from sizing.scenario import DEFAULTS
 
-PAGES = {"app.py": "Balance", "pages/reference.py": "Reference"}
+PAGES = {"app.py": "Balance", "pages/model.py": "Model", "pages/reference.py": "Reference"}
 
 
 def show_page(title: str, body: Callable[[Scenario], None]) -> None:

@@ -1,8 +1,19 @@
 """Figures: a Sizing and its curves in, a plain Plotly dictionary out. Nothing here computes a new number."""
 
 from sizing.figures.crossing import crossing_figure
+from sizing.figures.layers import layers_figure, slots_figure, widths_figure
 from sizing.figures.memory import memory_figure
 from sizing.figures.ratio import ratio_figure
 from sizing.figures.theme import DARK, LIGHT, painted
 
-__all__ = ["DARK", "LIGHT", "crossing_figure", "memory_figure", "painted", "ratio_figure"]
+__all__ = [
+    "DARK",
+    "LIGHT",
+    "crossing_figure",
+    "layers_figure",
+    "memory_figure",
+    "painted",
+    "ratio_figure",
+    "slots_figure",
+    "widths_figure",
+]

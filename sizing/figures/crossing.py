@@ -6,7 +6,20 @@ from typing import Any
 import numpy as np
 
 from sizing.curves import L_HIGH, L_LOW, ContextCurve, context_grid, over_context
-from sizing.figures.theme import Figure, Label, axis, labels, layout, line, points, requests_axis, source_axis, text
+from sizing.figures.theme import (
+    Figure,
+    Label,
+    axis,
+    inputs,
+    labels,
+    layout,
+    line,
+    points,
+    requests_axis,
+    solved_as,
+    source_axis,
+    text,
+)
 from sizing.problems import Refusal
 from sizing.solve import Sizing
 from sizing.split import Split
@@ -25,8 +38,8 @@ def crossing_figure(sizing: Sizing) -> Figure:
     """The figure for the split that is set, with the balanced split's pair lightly behind it."""
     balanced = sizing.balanced if isinstance(sizing.balanced, Split) else None
     shown = sizing.now if isinstance(sizing.now, Split) else balanced
-    figure = layout(sizing, "Requests that run, across context length", height=HEIGHT, characters=CHARACTERS)
-    figure["xaxis"] = source_axis("L, context per request [tokens]", sizing, type="log", **_context_ticks())
+    figure = layout(inputs(sizing), "Requests that run, across context length", height=HEIGHT, characters=CHARACTERS)
+    figure["xaxis"] = source_axis("L, context per request [tokens]", solved_as(sizing), type="log", **_context_ticks())
     if shown is None:
         figure["yaxis"] = axis(requests_axis(sizing), range=[0, 1], tickvals=[0])
         figure["annotations"].append(_nothing())

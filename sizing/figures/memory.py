@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from sizing.figures.theme import Figure, axis, layout, source_axis, text
+from sizing.figures.theme import Figure, axis, inputs, layout, solved_as, source_axis, text
 from sizing.pools import is_pinned, ratio_is_ignored
 from sizing.problems import Refusal
 from sizing.scenario import DEFAULT_RATIO
@@ -43,11 +43,11 @@ PIECES = (
 def memory_figure(sizing: Sizing) -> Figure:
     """One bar for the split that is set and one for the balanced split."""
     bars = {name: split for name, split in _bars(sizing).items() if isinstance(split, Split)}
-    figure = layout(sizing, "Memory of one rank", height=HEIGHT, characters=CHARACTERS)
+    figure = layout(inputs(sizing), "Memory of one rank", height=HEIGHT, characters=CHARACTERS)
     figure["margin"]["l"] = 104
     figure["barmode"] = "stack"
     figure["bargap"] = 0.5
-    figure["xaxis"] = source_axis("GiB per rank", sizing, range=[0, max(sizing.scenario.rest_gib, 0.001)])
+    figure["xaxis"] = source_axis("GiB per rank", solved_as(sizing), range=[0, max(sizing.scenario.rest_gib, 0.001)])
     figure["yaxis"] = axis("", range=[1.5, -0.5], ticks="", gridcolor="@paper", type="category")
     figure["annotations"] += [label for row, split in enumerate(bars.values()) for label in _words(row, split)]
     if not bars:

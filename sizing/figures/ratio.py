@@ -11,11 +11,13 @@ from sizing.figures.theme import (
     Figure,
     Label,
     axis,
+    inputs,
     labels,
     layout,
     line,
     points,
     requests_axis,
+    solved_as,
     source_axis,
     text,
 )
@@ -36,7 +38,7 @@ HEADROOM = 1.4  # of the peak; the two lines leave the figure above it
 
 def ratio_figure(sizing: Sizing) -> Figure:
     """What runs at L for every ratio around the balance; the engine's default, the ratio that is set and r* marked."""
-    figure = layout(sizing, "Requests against the ratio r", height=HEIGHT, characters=CHARACTERS)
+    figure = layout(inputs(sizing), "Requests against the ratio r", height=HEIGHT, characters=CHARACTERS)
     marked = _marked(sizing)
     around = list(marked.values()) or [DEFAULT_RATIO]
     low, high = min(around) / REACH, max(around) * REACH
@@ -44,7 +46,7 @@ def ratio_figure(sizing: Sizing) -> Figure:
     curve = over_ratio(sizing.scenario, ratio_grid(low, high, *marked.values(), *plateau))
     top = max(int(curve.runs.max()), 1) * HEADROOM
     figure["xaxis"] = source_axis(
-        "r, --mamba-full-memory-ratio (above 1 is legal)", sizing, type="log", **_ratio_ticks(low, high)
+        "r, --mamba-full-memory-ratio (above 1 is legal)", solved_as(sizing), type="log", **_ratio_ticks(low, high)
     )
     figure["yaxis"] = axis(requests_axis(sizing), range=[0, top], **({"dtick": 1} if top < FEW / 4 else {}))
     figure["hovermode"] = "x"

@@ -98,9 +98,9 @@ def _drafts(sizing: Sizing) -> str:
     return f"D = {D}" if sizing.drafts_charged else f"D = {D}, none charged"
 
 
-def layout(sizing: Sizing, title: str, *, height: int, characters: int, bottom: int = 76, right: int = 24) -> Figure:
+def layout(inputs: list[str], title: str, *, height: int, characters: int, bottom: int = 76, right: int = 24) -> Figure:
     """What all figures share: title, inputs wrapped to `characters` a line, source line, fonts and margins [px]."""
-    lines = _wrapped(inputs(sizing), characters)
+    lines = _wrapped(inputs, characters)
     top = TITLE_HEIGHT + LINE_HEIGHT * len(lines) + 20
     return {
         "height": height,
@@ -146,7 +146,8 @@ class Label(NamedTuple):
     """Words at a place in a figure's own units; `side` says where they stand from there, as Plotly names it."""
 
     words: str
-    x: float
+    x: float | str
+    """A number, or the name of a category."""
     y: float
     side: str
     color: str = "@ink"
@@ -174,15 +175,19 @@ def text(words: str, *, x: float, y: float, color: str = "@ink", size: int = NOR
     return {"text": words, "x": x, "y": y, "showarrow": False, "font": {"color": color, "size": size}} | more
 
 
+def solved_as(sizing: Sizing) -> str:
+    """The source of a figure of a solved scenario."""
+    return f"Solved as SGLang {sizing.scenario.release} does"
+
+
 def requests_axis(sizing: Sizing) -> str:
     """The title of an axis of requests: under attention DP they are those of one rank."""
     return "requests that run at once" + (" per rank" if sizing.scenario.attn_dp_size > 1 else "")
 
 
-def source_axis(title: str, sizing: Sizing, **more: Any) -> Figure:
+def source_axis(title: str, solved: str, **more: Any) -> Figure:
     """A horizontal axis whose title carries the figure's source line below it; one text costs less than two."""
-    release = f"SGLang {sizing.scenario.release}"
-    source = f"<span style='font-size:{SMALL - 1}px'>Solved as {release} does · {PRODUCT}</span>"
+    source = f"<span style='font-size:{SMALL - 1}px'>{solved} · {PRODUCT}</span>"
     return axis(f"{title}<br>{source}", **more)
 
 

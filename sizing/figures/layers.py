@@ -1,0 +1,164 @@
+"""Figures of a model: its layers as a strip, and what one slot costs in tokens over TP widths and dtypes."""
+
+from typing import NamedTuple
+
+from sizing.dtypes import KvDtype, StateDtype
+from sizing.figures.theme import Figure, Label, axis, labels, layout, line, source_axis, text
+from sizing.models.geometry import Geometry
+from sizing.models.summary import TP_WIDTHS, at_widths, layers_in_words
+from sizing.units import MIB, count, number
+
+STRIP_HEIGHT, WIDTHS_HEIGHT = 220, 420
+HEADROOM = 1.12  # of the highest bar: room for its label
+CHARACTERS, NARROW = 150, 88  # of a line of inputs in the whole and in half the main column at 1440 px
+READ_AS = "Geometry as SGLang 0.5.23 reads it"
+
+# What the letters of Geometry.strip hold, each with the colour of its words.
+KINDS = {"S": ("state", "@state"), "K": ("KV", "@kv"), "B": ("state and KV", "@ink"), "-": ("neither", "@muted")}
+
+
+def layers_figure(geometry: Geometry, name: str) -> Figure:
+    """One cell a layer: orange holds state, blue holds KV; a layer that holds both is drawn half and half."""
+    figure = layout(
+        [name, layers_in_words(geometry).rstrip(".")], "Layers", height=STRIP_HEIGHT, characters=CHARACTERS, right=12
+    )
+    figure["margin"]["l"] = 12
+    figure["barmode"] = "stack"
+    figure["bargap"] = 0.12
+    step = max(1, geometry.layers // 16)
+    figure["xaxis"] = source_axis(
+        "layer, from 0", READ_AS, range=[-0.6, geometry.layers - 0.4], tickvals=list(range(0, geometry.layers, step))
+    )
+    figure["yaxis"] = axis("", range=[0, 1.4], tickvals=[], ticks="", gridcolor="@paper")
+    figure["annotations"] += _legend(geometry)
+    state, kv = set(geometry.state_layers), set(geometry.kv_layers)
+    neither = [layer for layer in range(geometry.layers) if layer not in state | kv]
+    pieces = (
+        ("state", sorted(state), [0.5 if layer in kv else 1 for layer in sorted(state)], "@state"),
+        ("KV", sorted(kv), [0.5 if layer in state else 1 for layer in sorted(kv)], "@kv"),
+        ("neither", neither, [1] * len(neither), "@grid"),
+    )
+    return {"data": [_cells(*piece) for piece in pieces if piece[1]], "layout": figure}
+
+
+def _cells(name: str, at: list[int], heights: list[float], colour: str) -> Figure:
+    return {
+        "type": "bar",
+        "name": name,
+        "x": at,
+        "y": heights,
+        "marker": {"color": colour, "line": {"width": 0}},
+        "hovertemplate": f"layer %{{x}}: {name}<extra></extra>",
+    }
+
+
+def _legend(geometry: Geometry) -> list[Figure]:
+    """The kinds that occur, each in its colour, above the strip."""
+    found = [kind for kind in KINDS if kind in geometry.strip]
+    return [
+        text(
+            f"<b>{KINDS[kind][0]} {geometry.strip.count(kind)}</b>",
+            x=at * 0.1,
+            y=1.06,
+            xref="paper",
+            yref="y",
+            color=KINDS[kind][1],
+            size=12,
+        )
+        | {"xanchor": "left", "yanchor": "bottom"}
+        for at, kind in enumerate(found)
+    ]
+
+
+def slots_figure(geometry: Geometry, name: str, ssm: StateDtype, conv: StateDtype) -> Figure:
+    """The bytes of a slot at each TP width, its conv part on its SSM part."""
+    title, given = "Bytes of a slot by TP width", [name, f"SSM {ssm}, conv {conv}", "no pipeline stages"]
+    figure = layout(given, title, height=WIDTHS_HEIGHT, characters=NARROW)
+    slots = {f"TP{row.tp}": (row.ssm or 0, row.conv or 0) for row in at_widths(geometry, ssm, conv, "bfloat16")}
+    whole = {width: sum(parts) / MIB for width, parts in slots.items() if any(parts)}
+    figure["barmode"] = "stack"
+    figure["bargap"] = 0.45
+    figure["xaxis"] = source_axis("attention TP width", READ_AS, type="category")
+    figure["yaxis"] = axis("MiB per slot on one rank", range=[0, HEADROOM * max(whole.values(), default=1)])
+    figure["annotations"] += [_part_name(at, *named) for at, named in enumerate(PARTS)]
+    bars = [_part(*part, list(whole), [slots[width][at] for width in whole]) for at, part in enumerate(PARTS)]
+    over = [Label(f"{number(size)} MiB", width, size, "top center") for width, size in whole.items()]
+    return {"data": [*bars, labels(over)], "layout": figure}
+
+
+# The parts of a slot as they are drawn: name, colour, hatching.
+PARTS = (("SSM part", "@state", ""), ("conv part", "@state_pale", "/"))
+
+
+def _part_name(at: int, words: str, colour: str, pattern: str) -> Figure:
+    shown = f"<b>{words}{', hatched' if pattern else ''}</b>"
+    ink = "@muted" if pattern else colour
+    return text(shown, x=0.98, y=0.98 - 0.07 * at, xref="paper", yref="paper", color=ink) | {"xanchor": "right"}
+
+
+def _part(words: str, colour: str, pattern: str, names: list[str], sizes: list[int]) -> Figure:
+    return {
+        "type": "bar",
+        "name": words,
+        "x": names,
+        "y": [size / MIB for size in sizes],
+        "customdata": [count(size) for size in sizes],
+        "hovertemplate": f"{words}: %{{customdata}} bytes<extra></extra>",
+        "marker": {
+            "color": colour,
+            "line": {"color": "@paper", "width": 1},
+            "pattern": {"shape": pattern, "fgcolor": "@state", "size": 7, "solidity": 0.2, "fillmode": "overlay"},
+        },
+    }
+
+
+def widths_figure(geometry: Geometry, name: str) -> Figure:
+    """token_equiv over TP widths for two SSM dtypes and two KV dtypes, each line with its name."""
+    title = "What one slot costs in KV tokens"
+    figure = layout([name, "no DCP, no pipeline stages"], title, height=WIDTHS_HEIGHT, characters=NARROW, right=170)
+    figure["xaxis"] = source_axis("attention TP width", READ_AS, type="log", tickvals=list(TP_WIDTHS))
+    lines, named = [], []
+    for look in LOOKS:
+        rows = [row for row in at_widths(geometry, look.ssm, "bfloat16", look.kv) if row.token_equiv]
+        if rows:
+            y = [float(row.token_equiv or 0) for row in rows]
+            drawn = line([row.tp for row in rows], y, look.colour, dash=look.dash, name=look.words)
+            lines.append(drawn | {"mode": "lines+markers"})
+            named.append(Label(f"  {look.words}", rows[-1].tp, y[-1] * look.shift, look.side, size=12))
+    figure["yaxis"] = axis(
+        "token_equiv [tokens per slot]", type="log", tickvals=_ticks([y for item in lines for y in item["y"]])
+    )
+    if not lines:
+        words = "No attention layers: a slot has no price in tokens."
+        figure["annotations"].append(text(words, x=0.5, y=0.5, xref="paper", yref="paper"))
+        return {"data": [], "layout": figure}
+    return {"data": [*lines, labels(named)], "layout": figure}
+
+
+def _ticks(values: list[float]) -> list[int]:
+    """1, 2 and 5 of each power of ten around the values."""
+    steps = [digit * 10**power for power in range(8) for digit in (1, 2, 5)]
+    low, high = min(values, default=1), max(values, default=1)
+    return [step for step in steps if low / 2.5 <= step <= high * 2.5]
+
+
+class Look(NamedTuple):
+    """One line: its dtypes, its words, how it is drawn, and where its name stands so that two do not meet."""
+
+    ssm: StateDtype
+    kv: KvDtype
+    words: str
+    colour: str
+    dash: str
+    side: str
+    shift: float = 1.0
+    """How far its name stands above or below the end of the line."""
+
+
+# float32 over bf16 KV and bf16 over fp8 KV are nearly one line: the conv part alone keeps them apart.
+LOOKS = (
+    Look("float32", "fp8_e4m3", "float32 SSM, fp8 KV", "@ink", "solid", "middle right"),
+    Look("float32", "bfloat16", "float32 SSM, bf16 KV", "@ink", "dash", "middle right", 1.13),
+    Look("bfloat16", "fp8_e4m3", "bf16 SSM, fp8 KV", "@muted", "solid", "middle right", 1 / 1.13),
+    Look("bfloat16", "bfloat16", "bf16 SSM, bf16 KV", "@muted", "dash", "middle right"),
+)
