@@ -14,7 +14,8 @@ from sizing.units import count
 from sizing.verdict import advice, idle_words, verdict
 from sizing.working import comparisons, working
 
-BYTES_AND_REST = {"rest_gib", "state_bytes_per_slot", "kv_bytes_per_token"}
+# What may differ while the page still shows the worked example's deployment.
+EXPLORED = {"name", "L", "split", "mamba_full_memory_ratio", "max_mamba_cache_size"}
 ORIGIN = (
     "This is the specification's worked example: Kimi-K3 at TP8 with fp8 KV. Its bytes follow from the model's "
     "geometry, its rest from the boot log that is printed there. Put your own numbers in the sidebar."
@@ -54,7 +55,7 @@ def balance(scenario: Scenario) -> None:
 def show_flags(found: Flags | None, per: str) -> None:
     """Both ways to set the best split, ready to copy; `per` says whose requests are counted."""
     if found is None:
-        st.markdown("No flag to set: no split of this rest runs a request at this L.")
+        st.markdown("No flag to set.")
         return
     ratio, pin = st.columns(2)
     by_ratio, by_pin = ("Take", "or") if found.take == "ratio" else ("or", "Take")
@@ -89,7 +90,7 @@ def below(sizing: Sizing, found: Flags | None) -> str:
                 ("quantity", "specification", f"SGLang {sizing.scenario.release}", "why they differ"),
                 ((row.quantity, row.specification, row.engine, row.why) for row in comparisons(sizing)),
             ),
-            plain(SCOPE if sizing.scenario.differences().keys() & BYTES_AND_REST else f"{ORIGIN} {SCOPE}"),
+            plain(f"{ORIGIN} {SCOPE}" if sizing.scenario.differences().keys() <= EXPLORED else SCOPE),
             *(
                 ("#### Why this flag, and what this page assumes of the launch command", plain(found.why))
                 if found

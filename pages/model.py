@@ -149,7 +149,8 @@ def _to_balance(
     if not own:
         place.page_link("app.py", label="Use it on the balance page", query_params=to_query(scenario), icon="⚖️")
         return
-    values = scenario.stated() | suggested(geometry) | bytes_here
+    context = {"context_length": geometry.context_length} if geometry.context_length else {}
+    values = scenario.stated() | context | bytes_here
     name = "".join(char for char in geometry.architecture or geometry.model_type if char.isalnum())[:50]
     found = read_scenario(values | {"model": "", "name": f"{name}, TP{scenario.tp_size}"})
     if isinstance(found, Scenario):

@@ -2,8 +2,9 @@
 
 from pydantic import BaseModel, ConfigDict
 
+from sizing.from_model import geometry_of
 from sizing.optimum import Optimum
-from sizing.releases import rules_of
+from sizing.releases import EAGLE_KIND, rules_of
 from sizing.scenario import DEFAULTS, Scenario
 from sizing.solve import Sizing
 from sizing.split import Split
@@ -118,11 +119,18 @@ def _speculation(scenario: Scenario) -> list[str]:
     words = []
     if scenario.D:
         words += [f"--speculative-algorithm {scenario.speculative_algorithm}"]
-        words += [f"--speculative-num-draft-tokens {scenario.D}"]
+        words += [f"--speculative-num-draft-tokens {scenario.D}", *_draft_steps(scenario)]
     if scenario.replayssm != "off":
         words.append(rules.spec_ring_flag if scenario.replayssm == "spec" else "--enable-linear-replayssm")
         words.append(f"--linear-replayssm-cache-len {scenario.linear_replayssm_cache_len}")
     return words
+
+
+def _draft_steps(scenario: Scenario) -> list[str]:
+    """A chain of drafts (top-k 1) takes one step fewer than it has draft tokens; the server wants all three flags."""
+    if scenario.speculative_algorithm not in EAGLE_KIND or scenario.D < 2:
+        return []
+    return [f"--speculative-num-steps {scenario.D - 1}", "--speculative-eagle-topk 1"]
 
 
 def _ranks(scenario: Scenario) -> list[str]:
@@ -145,6 +153,12 @@ def _lines(words: list[str]) -> str:
     return " \\\n  ".join(lines)
 
 
+def _own_context(scenario: Scenario) -> bool:
+    """Whether --context-length was stated: the model's own, or the example's, needs no flag."""
+    own = geometry_of(scenario.model).context_length if scenario.model else None
+    return scenario.context_length not in (own, DEFAULTS["context_length"])
+
+
 def _sizes(scenario: Scenario) -> list[tuple[str, int | None]]:
     return [
         ("--tp-size", scenario.tp_size if scenario.attention == "GQA" or scenario.attn_dp_size > 1 else None),
@@ -152,5 +166,5 @@ def _sizes(scenario: Scenario) -> list[tuple[str, int | None]]:
         ("--pp-size", scenario.pp_size if scenario.pp_size > 1 else None),
         ("--max-running-requests", scenario.max_running_requests),
         ("--max-total-tokens", scenario.max_total_tokens),
-        ("--context-length", scenario.context_length),
+        ("--context-length", scenario.context_length if _own_context(scenario) else None),
     ]

@@ -16,7 +16,7 @@ from sizing.scenario import FIELDS, Scenario, changed
 from sizing.solve import Sizing
 from sizing.specification import PoolName
 from sizing.split import Split, slots_set
-from sizing.units import count, number
+from sizing.units import count, number, rest_text
 
 SLOTS_PER_REQUEST = (3, 4, 5)  # what S can be with the radix cache on, engine-sizing.md section 4
 DRAFTS = 16  # draft tokens tried
@@ -85,10 +85,10 @@ def _rest(sizing: Sizing, now: Split) -> Flip:
     flipped = tried[_flipped(scenario, sizing.ratio_now, {"rest_gib": tried}, here)]
     if not flipped.size:
         nothing = f"none from {number(tried.min())} to {number(tried.max())} GiB"
-        return _flip("rest_gib", f"{rest:g} GiB", None, _other(here), nothing)
+        return _flip("rest_gib", rest_text(rest), None, _other(here), nothing)
     nearest = float(flipped[np.argmin(np.abs(np.log(flipped / rest)))])
     edge = _rest_edge(scenario, sizing.ratio_now, here, nearest)
-    return _flip("rest_gib", f"{rest:g} GiB", f"{number(edge, 6)} GiB", _other(here))
+    return _flip("rest_gib", rest_text(rest), f"{edge:.{REST_DIGITS}f} GiB", _other(here))
 
 
 def _rest_edge(scenario: Scenario, ratio: float, here: PoolName, found: float) -> float:
@@ -139,20 +139,26 @@ def _tried(sizing: Sizing, now: Split, name: str, values: Sequence[Any], nothing
     others = [value for value in values if value != stands]
     if isinstance(stands, int):
         others.sort(key=lambda value: abs(value - stands))
-    found = next((value for value in others if _flips_at(sizing, name, value, here)), None)
-    return _flip(name, str(stands), None if found is None else str(found), _other(here), nothing)
+    known = False
+    for value in others:
+        there = _short_with(sizing, name, value)
+        known |= there is not None
+        if there not in (None, here):
+            return _flip(name, str(stands), str(value), _other(here))
+    return _flip(name, str(stands), None, _other(here), nothing if known else "cannot be changed as things stand")
 
 
-def _flips_at(sizing: Sizing, name: str, value: Any, here: PoolName) -> bool:
+def _short_with(sizing: Sizing, name: str, value: Any) -> PoolName | None:
+    """The pool that is short first with one input changed; None where that cannot be, or does not start."""
     other = changed(sizing.scenario, **{name: value})
     if not isinstance(other, Scenario):
-        return False
+        return None
     try:
         rank = rank_of(other)
     except RefusedError:
-        return False
+        return None
     pools = pools_from_slots(rank, slots_set(other, rank, sizing.ratio_now))
-    return bool(_starts(pools)) and short_pool(int(pools.clamp), int(kv_cap(pools.kv_tokens, other.L))) != here
+    return short_pool(int(pools.clamp), int(kv_cap(pools.kv_tokens, other.L))) if _starts(pools) else None
 
 
 def _flip(name: str, now: str, there: str | None, then: PoolName, nothing: str = "none") -> Flip:

@@ -3,7 +3,7 @@
 from pydantic import BaseModel, ConfigDict
 
 from sizing.limits import Limit
-from sizing.pools import is_pinned, pin_from_slots, pin_is_ignored, ratio_is_ignored
+from sizing.pools import asked_divisor, is_pinned, pin_from_slots, pin_is_ignored, ratio_is_ignored
 from sizing.problems import Refusal
 from sizing.scenario import Scenario
 from sizing.solve import Sizing
@@ -42,27 +42,36 @@ def lifts(sizing: Sizing) -> tuple[Lift, ...]:
 def _value(sizing: Sizing, now: Split) -> str:
     """The flag value that lifts the limit that binds, and what runs then."""
     name = now.binding.name
-    if name in ("state pool", "KV pool", "tokens // 2"):
-        return _another_split(sizing, now)
-    if name == "requests asked":
-        return _more_asked(sizing, now)
-    if sizing.scenario.max_running_requests is None:
-        asked = now.limits[1].requests * sizing.scenario.attn_dp_size
-        return f"--max-running-requests {count(asked)}"
-    return now.binding.lifted_by
+    if name == "estimate":
+        return _ask(sizing, now)
+    if name == "requests asked" and sizing.raised and sizing.raised_flag:
+        alone = f"--max-running-requests {sizing.raised_flag}: {requests_text(sizing.raised.runs)}"
+        further = _pair(sizing, sizing.raised.runs)
+        return f"{alone}; {further}" if further else alone
+    split = _another_split(sizing, now)
+    best = sizing.optimum.runs if sizing.optimum and split else now.runs
+    return "; ".join(filter(None, (split, _pair(sizing, best)))) or _more_memory(sizing, now)
+
+
+def _ask(sizing: Sizing, now: Split) -> str:
+    """The engine's own count gives way to one that is asked; from 0.5.10 to 0.5.13 it caps that one too."""
+    if sizing.scenario.max_running_requests is not None:
+        return now.binding.lifted_by
+    return f"--max-running-requests {now.limits[1].requests * asked_divisor(sizing.scenario)}"
 
 
 def _another_split(sizing: Sizing, now: Split) -> str:
+    """Every ratio and every pin that runs most; empty where none runs more than now."""
     best, scenario = sizing.optimum, sizing.scenario
-    if ratio_is_ignored(scenario) and now.binding.name == "state pool" and not is_pinned(scenario):
-        return "a larger --max-running-requests: it decides the slots here"
     if best is None or best.runs <= now.runs:
-        return "no split of this rest runs more: raise rest"
+        return ""
     slots = _slots_range(scenario, best.slots_low, best.slots_high)
-    if best.ratio_low is None:
-        return f"{slots}: {requests_text(best.runs)}"
-    ratio = f"--mamba-full-memory-ratio {ratio_range_text(best.ratio_low, best.ratio_high)}"
-    return f"{ratio}{f', or {slots}' if slots else ''}: {requests_text(best.runs)}"
+    ratio = (
+        f"--mamba-full-memory-ratio {ratio_range_text(best.ratio_low, best.ratio_high)}"
+        if best.ratio_low is not None
+        else ""
+    )
+    return f"{', or '.join(filter(None, (ratio, slots)))}: {requests_text(best.runs)}"
 
 
 def _slots_range(scenario: Scenario, low: int, high: int) -> str:
@@ -70,10 +79,24 @@ def _slots_range(scenario: Scenario, low: int, high: int) -> str:
     if pin_is_ignored(scenario):
         return ""
     first, last = pin_from_slots(scenario, low), pin_from_slots(scenario, high)
-    return f"--max-mamba-cache-size {count(first)}" + (f" to {count(last)}" if last > first else "")
+    return f"--max-mamba-cache-size {first}" + (f" to {last}" if last > first else "")
 
 
-def _more_asked(sizing: Sizing, now: Split) -> str:
-    if sizing.raised is None or sizing.raised_flag is None:
+def _pair(sizing: Sizing, runs: int) -> str:
+    """A request count with the slots it takes; empty where that runs no more."""
+    pair, scenario = sizing.pair, sizing.scenario
+    if pair is None or pair.runs <= runs:
+        return ""
+    asked = f"--max-running-requests {pair.asked}"
+    if ratio_is_ignored(scenario) and not is_pinned(scenario):
+        return f"{asked}: {requests_text(pair.runs)}"
+    if pin_is_ignored(scenario):
+        return f"{asked} with a ratio for {count(pair.pin)} slots: {requests_text(pair.runs)}"
+    return f"{asked} with --max-mamba-cache-size {pair.pin}: {requests_text(pair.runs)}"
+
+
+def _more_memory(sizing: Sizing, now: Split) -> str:
+    """No flag of the split helps: the cap on tokens where that is it, else memory."""
+    if now.binding.lifted_by == "a larger --max-total-tokens":
         return now.binding.lifted_by
-    return f"--max-running-requests {count(sizing.raised_flag)}: {requests_text(sizing.raised.runs)}"
+    return "no split of this rest runs more: raise rest"

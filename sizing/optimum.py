@@ -16,7 +16,10 @@ from sizing.pools import (
     Numeric,
     Pools,
     Rank,
+    asked_divisor,
+    asking,
     kv_cap,
+    pin_from_slots,
     pools_from_slots,
     ratio_is_ignored,
     slots_from_ratio,
@@ -73,6 +76,35 @@ def best_split(scenario: Scenario, rank: Rank) -> Optimum | None:
         pin_requests=requests,
         pin=requests * S + spare,
     )
+
+
+class Pair(BaseModel):
+    """The most that runs at L when the request count may be asked anew too: both settings together."""
+
+    model_config = ConfigDict(frozen=True)
+
+    runs: int
+    asked: int
+    """--max-running-requests [requests of the deployment]."""
+    pin: int
+    """--max-mamba-cache-size [slots of the deployment]."""
+
+
+def best_pair(scenario: Scenario, rank: Rank) -> Pair | None:
+    """The optimum over all splits and all request counts; None where the count is the engine's own, or nothing runs.
+
+    Asking for C charges the drafts or rings of C, so C run if and only if they run with C asked and C x S slots.
+    """
+    if rank.requests_asked is None:
+        return None
+    fits_state = int(max(rank.rest_gib, 0) * GIB / rank.slot_bytes) // int(rank.S)
+    wanted = np.arange(1, fits_state + 1)
+    pools = pools_from_slots(asking(scenario, rank, wanted), wanted * rank.S)
+    runs = int(np.max(np.where(running(pools, scenario.L) >= wanted, wanted, 0), initial=0))
+    if runs == 0:
+        return None
+    pin = pin_from_slots(scenario, runs * int(rank.S))
+    return Pair(runs=runs, asked=runs * asked_divisor(scenario), pin=pin)
 
 
 def _ratio_range(scenario: Scenario, rank: Rank, low: int, high: int) -> tuple[float | None, float | None]:

@@ -129,10 +129,14 @@ def ring_bytes_per_slot(scenario: Scenario) -> int:
     return ring_bytes(scenario)
 
 
+def rings_are_fixed(scenario: Scenario) -> bool:
+    """Whether rings come off the state budget once: GDN since 0.5.20."""
+    return rules_of(scenario.release).spec_ring == "GDN fixed" and scenario.family == "GDN" and replays_drafts(scenario)
+
+
 def ring_bytes_fixed(scenario: Scenario) -> int:
-    """The rings of GDN since 0.5.20 [bytes per rank]: one for each request that may run, and one more."""
-    fixed = rules_of(scenario.release).spec_ring == "GDN fixed" and scenario.family == "GDN"
-    return ring_bytes(scenario) * (requests_charged(scenario) + 1) if fixed and replays_drafts(scenario) else 0
+    """Those rings [bytes per rank]: one for each request that may run, and one more."""
+    return ring_bytes(scenario) * (requests_charged(scenario) + 1) if rings_are_fixed(scenario) else 0
 
 
 def drafts_charged(scenario: Scenario) -> int:
@@ -145,7 +149,10 @@ def drafts_charged(scenario: Scenario) -> int:
 
 def target_token_bytes(scenario: Scenario) -> int:
     """KV bytes of one token of the target model [bytes per rank] at the KV dtype and dcp_size that run."""
-    stated = _at_kv_dtype(scenario, scenario.kv_bytes_per_token)
+    return _at_dcp_size(scenario, _at_kv_dtype(scenario, scenario.kv_bytes_per_token))
+
+
+def _at_dcp_size(scenario: Scenario, stated: int) -> int:
     if scenario.attention != "GQA" or scenario.kv_heads is None or scenario.dcp_size == scenario.kv_bytes_dcp_size:
         return stated
     return stated * _kv_heads_here(scenario, scenario.dcp_size) // _kv_heads_here(scenario, scenario.kv_bytes_dcp_size)
@@ -159,10 +166,11 @@ def _kv_heads_here(scenario: Scenario, dcp_size: int) -> int:
 
 
 def draft_row_bytes(scenario: Scenario) -> int:
-    """One row of the draft model's KV pool [bytes per rank]; 0 without one."""
+    """One row of the draft model's KV pool [bytes per rank], with the heads that the target keeps; 0 without one."""
     if scenario.D == 0 or scenario.speculative_algorithm == "NGRAM":
         return 0
-    return _at_kv_dtype(scenario, scenario.draft_kv_bytes_per_token)
+    stated = _at_kv_dtype(scenario, scenario.draft_kv_bytes_per_token)
+    return stated if scenario.speculative_algorithm in BLOCK_KIND else _at_dcp_size(scenario, stated)
 
 
 def draft_charged_bytes(scenario: Scenario) -> int:
@@ -193,9 +201,15 @@ def requests_asked(scenario: Scenario) -> int | None:
     asked = scenario.max_running_requests or (SPECULATION_REQUESTS if scenario.D else None)
     if asked is None:
         return None
+    width = asked_divisor(scenario)
+    return max(_least(scenario), asked // width) if width > 1 else asked
+
+
+def asked_divisor(scenario: Scenario) -> int:
+    """What admission divides --max-running-requests by: the attention-DP width, in releases that do, else 1."""
     rule = rules_of(scenario.release).asked_over_dp
     divided = rule == "always" or (rule == "under speculation" and scenario.D > 0)
-    return max(_least(scenario), asked // scenario.attn_dp_size) if divided else asked
+    return scenario.attn_dp_size if divided else 1
 
 
 def _least(scenario: Scenario) -> int:
@@ -255,16 +269,20 @@ def is_pinned(scenario: Scenario) -> bool:
     return scenario.split == "pin" and not pin_is_ignored(scenario)
 
 
-def slots_from_pin(scenario: Scenario, pin: int) -> int:
-    """K [slots per rank] from --max-mamba-cache-size [slots]: divided by the attention-DP width."""
+def pin_divisor(scenario: Scenario) -> int:
+    """What --max-mamba-cache-size is divided by: the attention-DP width; up to 0.5.6 for GDN alone."""
     rules = rules_of(scenario.release)
-    return pin // (_slots_divisor(scenario, rules) if rules.gdn_slots_over_dp else scenario.attn_dp_size)
+    return _slots_divisor(scenario, rules) if rules.gdn_slots_over_dp else scenario.attn_dp_size
+
+
+def slots_from_pin(scenario: Scenario, pin: int) -> int:
+    """K [slots per rank] from --max-mamba-cache-size [slots]."""
+    return pin // pin_divisor(scenario)
 
 
 def pin_from_slots(scenario: Scenario, slots: int) -> int:
     """The least --max-mamba-cache-size [slots] that gives K [slots per rank]."""
-    rules = rules_of(scenario.release)
-    return slots * (_slots_divisor(scenario, rules) if rules.gdn_slots_over_dp else scenario.attn_dp_size)
+    return slots * pin_divisor(scenario)
 
 
 def slots_without_radix(scenario: Scenario) -> int:
@@ -274,6 +292,12 @@ def slots_without_radix(scenario: Scenario) -> int:
     if rules.gdn_slots_over_dp:
         return asked // _slots_divisor(scenario, rules)
     return max(_least(scenario), asked // scenario.attn_dp_size)
+
+
+def asking(scenario: Scenario, rank: Rank, requests: Numeric) -> Rank:
+    """The rank with so many requests asked [requests per rank] in place of the flag; an array makes arrays of all."""
+    rings = ring_bytes(scenario) * (requests + 1) if rings_are_fixed(scenario) else rank.ring_fixed_bytes
+    return rank._replace(requests_asked=requests, requests_charged=requests, ring_fixed_bytes=rings)
 
 
 def state_budget_bytes(rest_gib: Numeric, ratio: Numeric) -> Numeric:

@@ -352,8 +352,8 @@ class Scenario(BaseModel):
     draft_kv_bytes_per_token: Whole = _input(
         0,
         "Draft KV bytes per token",
-        "One row of the draft model's KV pool on one rank. For EAGLE, EAGLE3, MTP and STANDALONE: "
-        "int(KV bytes x draft layers / full-attention layers).",
+        "One row of the draft model's KV pool on one rank, at the dtype and dcp_size for which the KV bytes are "
+        "stated. For EAGLE, EAGLE3, MTP and STANDALONE: int(KV bytes x draft layers / full-attention layers).",
         unit="bytes per rank",
         ge=0,
         le=MAX_BYTES,
@@ -440,7 +440,7 @@ class Scenario(BaseModel):
             raise ValueError(_NOT_SHARED.format(tp=self.tp_size, dp=self.attn_dp_size))
         width = self.tp_size // self.attn_dp_size
         for size in (self.dcp_size, self.kv_bytes_dcp_size):
-            if self.attention == "GQA" and self.kv_heads is not None and width % size:
+            if width % size:
                 raise ValueError(
                     f"An attention TP width of {width} (--tp-size / --attn-dp-size) cannot be shared by dcp_size "
                     f"{size}. Correct one of them."
@@ -457,7 +457,7 @@ class Scenario(BaseModel):
     @model_validator(mode="after")
     def _pin_is_given(self) -> Self:
         if self.split == "pin" and self.max_mamba_cache_size is None:
-            raise ValueError("The split is pinned but --max-mamba-cache-size is empty. Enter slots per rank.")
+            raise ValueError("The split is pinned but --max-mamba-cache-size is empty. Enter slots.")
         return self
 
     def stated(self) -> dict[str, Any]:

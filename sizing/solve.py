@@ -1,22 +1,27 @@
 """solve(scenario) -> Sizing: the only road from inputs to numbers. Pages, charts, exports and words read a Sizing."""
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from sizing import specification
 from sizing.allocated import Allocation, allocations, beyond
-from sizing.optimum import Optimum, best_split
+from sizing.optimum import Optimum, Pair, best_pair, best_split, running
 from sizing.pools import (
     Rank,
+    asked_divisor,
+    asking,
     draft_row_bytes,
     is_pinned,
     pin_from_slots,
     pin_is_ignored,
+    pools_from_slots,
     rank_of,
     ratio_is_ignored,
     replays_drafts,
     ring_bytes,
     ring_bytes_per_slot,
     slot_bytes,
+    slots_from_ratio,
     target_token_bytes,
     token_bytes,
 )
@@ -72,9 +77,11 @@ class Sizing(BaseModel):
     pin_flag: int | None
     """What to write after --max-mamba-cache-size for it [slots of the deployment]."""
     raised: Split | None
-    """The split that is set with --max-running-requests raised to its clamp; None where the engine refuses it."""
+    """The split that is set with --max-running-requests raised to what runs most; None where raising gains nothing."""
     raised_flag: int | None
     """That number, for the whole deployment [requests]."""
+    pair: Pair | None
+    """The best split with a request count asked anew; None where the engine's own count holds."""
     predicted: Prediction
     """The specification's closed forms for the ratio of `now`."""
     reasons_to_pin: tuple[str, ...]
@@ -130,6 +137,7 @@ def solve(scenario: Scenario) -> Sizing:
         pin_flag=pin_from_slots(scenario, pinnable.pin) if pinnable else None,
         raised=raised,
         raised_flag=raised_flag,
+        pair=best_pair(scenario, rank),
         predicted=_predict(scenario, rank, ratio),
         reasons_to_pin=specification.reasons_to_pin(
             scenario.rest_gib * GIB, r_flag, rank.slot_bytes, rank.S, scenario.dcp_size
@@ -149,15 +157,24 @@ def _solve_now(scenario: Scenario, rank: Rank, ratio: float) -> Split | Refusal:
 
 
 def _raised(scenario: Scenario, ratio: float, rank: Rank, now: Split | Refusal) -> tuple[int | None, Split | None]:
-    """--max-running-requests raised to the clamp of the split that is set, and that split then."""
-    if isinstance(now, Refusal) or rank.requests_asked is None or rank.requests_asked >= now.clamp:
+    """The least --max-running-requests above the one asked that runs most at the split that is set, and that split.
+
+    More requests asked charge more drafts or rings, so the most is not always at the clamp.
+    """
+    if isinstance(now, Refusal) or rank.requests_asked is None or ratio_is_ignored(scenario):
         return None, None
-    if ratio_is_ignored(scenario):
-        return None, None  # the request count decides the slots: there is no clamp to raise it to
-    flag = now.clamp * scenario.attn_dp_size
-    asking = scenario.model_copy(update={"max_running_requests": flag})
-    found = _solve_now(asking, rank_of(asking), ratio)
-    return flag, found if isinstance(found, Split) else None
+    tried = np.arange(rank.requests_asked + 1, now.clamp + 1)
+    if not tried.size:
+        return None, None
+    rising = asking(scenario, rank, tried)
+    slots = now.slots if is_pinned(scenario) else np.maximum(slots_from_ratio(rising, ratio), 0)
+    runs = running(pools_from_slots(rising, slots), scenario.L)
+    if runs.max() <= now.runs:
+        return None, None
+    flag = int(tried[int(np.argmax(runs))]) * asked_divisor(scenario)
+    more = scenario.model_copy(update={"max_running_requests": flag})
+    found = _solve_now(more, rank_of(more), ratio)
+    return (flag, found) if isinstance(found, Split) else (None, None)
 
 
 def _r_star_specification(scenario: Scenario, rank: Rank) -> float:

@@ -25,7 +25,7 @@ from sizing.problems import Refusal, RefusalKind
 from sizing.releases import rules_of
 from sizing.scenario import MAX_RATIO, MAX_REST_GIB, Scenario
 from sizing.slots import slots_per_request
-from sizing.units import GIB, MIB, count, gib
+from sizing.units import GIB, MIB, count, gib, rest_text
 
 PIN = "--max-mamba-cache-size"
 
@@ -99,7 +99,7 @@ def solve_split(scenario: Scenario, rank: Rank, ratio: float, slots: int, *, pin
     refusal = _refusal(scenario, rank, pools, ratio, _lever(scenario, pinned))
     if refusal:
         return refusal
-    found = limits(scenario, rank, pools)
+    found = limits(scenario, rank, pools, pinned=pinned)
     return Split(
         ratio=None if pinned or ratio_is_ignored(scenario) else ratio,
         slots=int(pools.slots),
@@ -218,7 +218,7 @@ def _more_state(rank: Rank, ratio: float) -> str:
     or_ratio = ", or the ratio" if rank.rest_gib > minimum_rest_gib(rank, MAX_RATIO) else ""
     return (
         f"One request needs rest of at least {math.ceil(least * 1000) / 1000:.3f} GiB per rank at r = {ratio:g} "
-        f"(now {rank.rest_gib:g} GiB): raise --mem-fraction-static{or_ratio}."
+        f"(now {rest_text(float(rank.rest_gib))}): raise --mem-fraction-static{or_ratio}."
     )
 
 
@@ -233,6 +233,6 @@ def _fewer_slots(rank: Rank, pools: Pools, lever: str) -> str:
     padding = 1 if rank.rules.charges_padding else 0
     return (
         f"{count(int(pools.slots) + padding)} slots{' (one is padding)' if padding else ''}{drafts} "
-        f"take {gib(float(pools.state_bytes + pools.draft_reserve_bytes))} of {rank.rest_gib:g} GiB rest: "
+        f"take {gib(float(pools.state_bytes + pools.draft_reserve_bytes))} of {rest_text(float(rank.rest_gib))} rest: "
         f"lower {lever}, or raise --mem-fraction-static."
     )

@@ -4,7 +4,7 @@
 """
 
 import re
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 GIB = 2**30
 MIB = 2**20
@@ -39,14 +39,43 @@ def flag_ratio(ratio: float) -> float:
 
 
 def ratio_text(ratio: float) -> str:
-    """A ratio [-] as it is typed after the flag: 2.2045, 0.9, 14."""
-    text = f"{Decimal(f'{ratio:.5g}'):f}"
+    """A ratio [-] as it is typed after the flag, in five digits: 2.2045, 0.9, 14."""
+    return _typed(Decimal(f"{ratio:.5g}"))
+
+
+def stated_ratio_text(ratio: float) -> str:
+    """A ratio [-] that was given, with every digit it was given with."""
+    return _typed(Decimal(repr(float(ratio))))
+
+
+def _typed(value: Decimal) -> str:
+    text = f"{value:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def ratio_range_text(low: float, high: float | None) -> str:
-    """A range of ratios [-] to four decimals; open where no ratio is too large."""
-    return f"{low:,.4f} to {high:,.4f}" if high is not None else f"{low:,.4f} or more"
+    """A range of ratios [-] that lies inside the exact one, so that each end can be typed; open without a high end.
+
+    >>> ratio_range_text(2.42239, 2.53334), ratio_range_text(4.1, None)
+    ('2.4224 to 2.5333', '4.1 or more')
+    """
+    if high is None:
+        return f"{_rounded(low, 5, ROUND_CEILING)} or more"
+    for digits in range(5, 17):
+        ends = _rounded(low, digits, ROUND_CEILING), _rounded(high, digits, ROUND_FLOOR)
+        if Decimal(ends[0]) <= Decimal(ends[1]):
+            return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+    return repr(low)
+
+
+def _rounded(ratio: float, digits: int, direction: str) -> str:
+    exact = Decimal(ratio)
+    return _typed(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=direction))
+
+
+def rest_text(rest_gib: float) -> str:
+    """`rest` [GiB] with every digit that was given: 28.529 GiB."""
+    return f"{rest_gib:.12g} GiB"
 
 
 def tokens_text(tokens: int) -> str:

@@ -2,10 +2,21 @@
 
 from pydantic import BaseModel, ConfigDict
 
+from sizing.from_model import draft_bytes, geometry_of
 from sizing.optimum import Optimum
-from sizing.pools import SPECULATION_REQUESTS, is_pinned, pin_is_ignored
+from sizing.pools import (
+    SPECULATION_REQUESTS,
+    asked_divisor,
+    is_pinned,
+    pin_divisor,
+    pin_is_ignored,
+    ratio_is_ignored,
+    requests_asked,
+    requests_charged,
+)
 from sizing.problems import Refusal
-from sizing.releases import rules_of
+from sizing.releases import BLOCK_KIND, rules_of
+from sizing.scenario import Scenario, widths_of
 from sizing.solve import Sizing
 from sizing.specification import FRAGILE_RATIO
 from sizing.split import Split
@@ -61,7 +72,7 @@ def verdict(sizing: Sizing) -> Verdict:
     else:
         requests = "request runs" if now.runs == 1 else "requests run"
         headline = f"{count(now.runs)} {requests} at L = {L}{_each_rank(sizing)}: {BINDING_WORDS[now.binding.name]}."
-    return Verdict(headline=headline, sentences=(*_why(now), *_balanced(sizing)))
+    return Verdict(headline=headline, sentences=(*_why(sizing, now), *_balanced(sizing)))
 
 
 def _each_rank(sizing: Sizing) -> str:
@@ -72,7 +83,7 @@ def _each_rank(sizing: Sizing) -> str:
     return f" on each of {ranks} attention-DP ranks, {count(ranks * sizing.now.runs)} in the deployment"
 
 
-def _why(now: Split) -> tuple[str, ...]:
+def _why(sizing: Sizing, now: Split) -> tuple[str, ...]:
     others = {limit.name: count(limit.requests) for limit in now.limits}
     first = f"{_capital(now.binding.why)} = {count(now.binding.requests)}."
     if now.binding.name == "state pool":
@@ -80,14 +91,19 @@ def _why(now: Split) -> tuple[str, ...]:
     if now.binding.name == "KV pool":
         return first, f"The state pool would admit {others['state pool']}."
     both = f"The state pool would admit {others['state pool']}, the KV pool hold {others['KV pool']}."
-    lifted = f"{_capital(now.binding.lifted_by)} lifts it."
-    return f"{_capital(now.binding.why)}: {count(now.binding.requests)}.", both, lifted
+    return f"{_capital(now.binding.why)}: {count(now.binding.requests)}.", both, _lifted(sizing, now)
+
+
+def _lifted(sizing: Sizing, now: Split) -> str:
+    if now.binding.name == "requests asked" and sizing.raised is None:
+        return "Raising it alone runs no more."
+    return f"{_capital(now.binding.lifted_by)} lifts it."
 
 
 def _balanced(sizing: Sizing) -> tuple[str, ...]:
     """What the balanced split runs and what that gains."""
     if sizing.optimum is None:
-        return ("No split of this rest runs a single request at this L.",)
+        return (nothing_runs(sizing),)
     if isinstance(sizing.balanced, Refusal) or sizing.balanced.ratio is None:
         return (_best(sizing.optimum),)
     runs = f"The balanced split r = {ratio_text(sizing.balanced.ratio)} runs {count(sizing.balanced.runs)}"
@@ -99,6 +115,16 @@ def _balanced(sizing: Sizing) -> tuple[str, ...]:
     percent = f" (+{more / sizing.now.runs:.0%})" if 0 < more <= 10 * sizing.now.runs else ""
     change = f"{count(more)} more{percent}" if more > 0 else f"{count(-more)} fewer" if more else "no gain"
     return (f"{runs}: {change}.", *_short_of_best(sizing.optimum, max(sizing.balanced.runs, sizing.now.runs)))
+
+
+def nothing_runs(sizing: Sizing) -> str:
+    """Why no split runs a single request."""
+    scenario = sizing.scenario
+    if requests_asked(scenario) == 0:
+        return f"--max-running-requests leaves no request for each of {scenario.attn_dp_size} attention-DP ranks."
+    if scenario.max_total_tokens is not None and scenario.max_total_tokens * scenario.dcp_size < scenario.L:
+        return "--max-total-tokens holds no request of this L."
+    return "No split of this rest runs a single request at this L."
 
 
 def _short_of_best(optimum: Optimum, runs: int) -> tuple[str, ...]:
@@ -122,7 +148,9 @@ def advice(sizing: Sizing) -> tuple[Advice, ...]:
         _whole_pages,
         _uncertain,
         _speculation,
+        _asked,
         _draft_kv,
+        _rescaled,
         _rings,
         _beyond,
         _role,
@@ -149,7 +177,8 @@ def _free_lever(sizing: Sizing) -> Advice | None:
 
 def _fragile(sizing: Sizing) -> Advice | None:
     ratio = sizing.ratio_now
-    if is_pinned(sizing.scenario) or ratio >= FRAGILE_RATIO:
+    pinned = is_pinned(sizing.scenario) or ratio_is_ignored(sizing.scenario)
+    if pinned or pin_is_ignored(sizing.scenario) or ratio >= FRAGILE_RATIO:
         return None
     return Advice(
         topic="Fragile ratio",
@@ -205,20 +234,34 @@ def _speculation(sizing: Sizing) -> Advice | None:
     scenario, now = sizing.scenario, sizing.now
     if not sizing.drafts_charged or isinstance(now, Refusal) or now.ratio is None:
         return None
-    if rules_of(scenario.release).drafts != "joint" or sizing.raised_flag is None:
+    asked = requests_charged(scenario)
+    if rules_of(scenario.release).drafts != "joint" or asked >= now.clamp:
         return None
-    asked = scenario.max_running_requests or SPECULATION_REQUESTS
     unset = "" if scenario.max_running_requests else " (unset: the engine assumes it under speculation)"
-    better = sizing.raised is not None and sizing.raised.runs > now.runs
     cure = (
-        f"Raise the flag to {count(sizing.raised_flag)}: {count(sizing.raised.runs)} run."
-        if better and sizing.raised
-        else "Raising the flag runs no more here; take the ratio or the pin above."
+        f"Raise --max-running-requests to {sizing.raised_flag}: {count(sizing.raised.runs)} run."
+        if sizing.raised
+        else "Raising --max-running-requests alone runs no more here."
     )
     return Advice(
         topic="Speculation: the split is not r",
-        text=f"Draft states are charged for --max-running-requests {count(asked)}{unset}, while the solve assumed "
-        f"{count(sizing.raised_flag)}: what is not used of the reserve goes to KV. {cure}",
+        text=f"Draft states are charged for the {requests_text(asked)} asked{unset}, while the solve assumed "
+        f"{count(now.clamp)}: what is not used of the reserve goes to KV. {cure}",
+    )
+
+
+def _asked(sizing: Sizing) -> Advice | None:
+    """The request count that is asked, or assumed, caps every split; asking anew runs more."""
+    pair, scenario = sizing.pair, sizing.scenario
+    most = max(sizing.optimum.runs if sizing.optimum else 0, sizing.now.runs if isinstance(sizing.now, Split) else 0)
+    if pair is None or pair.runs <= most:
+        return None
+    stated = scenario.max_running_requests or SPECULATION_REQUESTS
+    slots = "" if ratio_is_ignored(scenario) else f" together with {count(pair.pin)} slots (--max-mamba-cache-size)"
+    return Advice(
+        topic="--max-running-requests caps the best split",
+        text=f"{requests_text(stated)} {'are asked' if scenario.max_running_requests else 'are assumed'}. "
+        f"--max-running-requests {pair.asked}{slots} runs {count(pair.runs)}.",
     )
 
 
@@ -232,14 +275,43 @@ def _draft_kv(sizing: Sizing) -> Advice | None:
             text=f"SGLang {scenario.release} leaves the draft KV of {scenario.speculative_algorithm} out of the bytes "
             "of a token: the draft pool comes out of the slack.",
         )
-    charged = scenario.speculative_algorithm in rules_of(scenario.release).charged_draft_kv
-    if sizing.draft_row_bytes or not charged:
+    algorithm = scenario.speculative_algorithm
+    if sizing.draft_row_bytes or algorithm not in rules_of(scenario.release).charged_draft_kv:
         return None
-    return Advice(
-        topic="Draft KV is not counted",
-        text="EAGLE, EAGLE3, MTP and STANDALONE add int(KV bytes x draft layers / full-attention layers) to every "
-        "token (+4 % with one draft layer and 24 full layers). Enter it as draft KV bytes; for NGRAM choose NGRAM.",
-    )
+    if algorithm in BLOCK_KIND:
+        text = f"{algorithm} adds the bytes of its own draft's row, times dcp_size, to every token. Enter them."
+    else:
+        text = (
+            f"{algorithm} adds int(KV bytes x draft layers / full-attention layers) to every token (+4 % with one "
+            f"draft layer and 24 full layers){_own_head(scenario)}. Enter it as draft KV bytes; for NGRAM choose NGRAM."
+        )
+    return Advice(topic="Draft KV is not counted", text=text)
+
+
+def _own_head(scenario: Scenario) -> str:
+    """What the model's own draft head would add."""
+    size = draft_bytes(geometry_of(scenario.model), widths_of(scenario)) if scenario.model else 0
+    return f"; with the draft head that comes with this model {count(size)} bytes" if size else ""
+
+
+def _rescaled(sizing: Sizing) -> Advice | None:
+    """Typed bytes hold for the dtypes and the dcp_size they were stated at; say it where others run."""
+    scenario = sizing.scenario
+    changes = []
+    if not scenario.model and sizing.slot_bytes != scenario.state_bytes_per_slot:
+        changes.append(
+            f"a slot of {count(scenario.state_bytes_per_slot)} bytes stated at {scenario.state_bytes_dtype} is "
+            f"{count(sizing.slot_bytes)} as it runs"
+        )
+    if not scenario.model and sizing.target_token_bytes != scenario.kv_bytes_per_token:
+        changes.append(
+            f"a token of {count(scenario.kv_bytes_per_token)} bytes stated at {scenario.kv_bytes_dtype} and dcp_size "
+            f"{scenario.kv_bytes_dcp_size} is {count(sizing.target_token_bytes)} as it runs"
+        )
+    if not changes:
+        return None
+    text = f"{_capital(' and '.join(changes))}. If your bytes come from a log of these dtypes, say so beside the bytes."
+    return Advice(topic="Typed bytes are rescaled", text=text)
 
 
 def _rings(sizing: Sizing) -> Advice | None:
@@ -316,14 +388,17 @@ def _precision(sizing: Sizing) -> Advice | None:
 
 
 def _ranks(sizing: Sizing) -> Advice | None:
-    ranks = sizing.scenario.attn_dp_size
+    scenario, ranks = sizing.scenario, sizing.scenario.attn_dp_size
     if ranks == 1:
         return None
+    divisors = {"--max-running-requests": asked_divisor(scenario), "--max-mamba-cache-size": pin_divisor(scenario)}
+    divided = [flag for flag, width in divisors.items() if width > 1]
+    flags = f"The engine divides {' and '.join(divided)} by {ranks}, so here " if divided else "Here "
+    bytes_of = "" if scenario.model else " Give the bytes of a rank at its attention TP width, tp_size / attn_dp_size."
     return Advice(
         topic="Attention DP",
-        text=f"Each of {ranks} ranks has pools of its own, and this page shows one of them. The engine divides "
-        f"--max-running-requests and --max-mamba-cache-size by {ranks}, so the flags here are for the deployment. "
-        "Give the bytes of a rank at its attention TP width, tp_size / attn_dp_size.",
+        text=f"Each of {ranks} ranks has pools of its own, and this page shows one of them. {flags}the flags are for "
+        f"the deployment as SGLang {scenario.release} reads them.{bytes_of}",
     )
 
 
@@ -337,10 +412,15 @@ def _stages(sizing: Sizing) -> Advice | None:
         if rules_of(scenario.release).charges_largest_stage
         else f"SGLang {scenario.release} charges every rank all stages"
     )
+    give = (
+        "."
+        if scenario.model
+        else ": give the state bytes of the stage with most linear layers and the KV bytes of the stage with most "
+        "attention layers."
+    )
     return Advice(
         topic="Pipeline stages",
-        text=f"{charged}: give the state bytes of the stage with most linear layers and the KV bytes of the stage "
-        f"with most attention layers.{overlap} A microbatch holds max(requests // {scenario.pp_size}, 1).",
+        text=f"{charged}{give}{overlap} A microbatch holds max(requests // {scenario.pp_size}, 1).",
     )
 
 

@@ -2,14 +2,24 @@
 
 from pydantic import BaseModel, ConfigDict
 
-from sizing.pools import is_pinned, requests_charged, ring_bytes_fixed
+from sizing.pools import SPECULATION_REQUESTS, is_pinned, pin_divisor, requests_charged, ring_bytes_fixed
 from sizing.problems import Refusal
 from sizing.releases import rules_of
 from sizing.scenario import Scenario
 from sizing.solve import Sizing
 from sizing.split import Split
 from sizing.step import Step
-from sizing.units import GIB, count, gib, number, ratio_range_text, ratio_text, requests_text
+from sizing.units import (
+    GIB,
+    count,
+    gib,
+    number,
+    ratio_range_text,
+    ratio_text,
+    requests_text,
+    rest_text,
+    stated_ratio_text,
+)
 
 
 class Comparison(BaseModel):
@@ -60,7 +70,6 @@ def _balance_steps(sizing: Sizing) -> tuple[Step, ...]:
 
 def _split_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
     scenario = sizing.scenario
-    capped = scenario.max_total_tokens
     return (
         _slots_step(sizing, now),
         Step(
@@ -70,13 +79,7 @@ def _split_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
             result=requests_text(now.clamp),
         ),
         _kv_bytes_step(sizing, now),
-        Step(
-            quantity="KV tokens on one rank",
-            formula="KV bytes // KV bytes per token, whole pages" + (", at most max_total_tokens" if capped else ""),
-            numbers=f"{count(now.kv_rest_bytes)} // {count(sizing.token_bytes)} "
-            f"// {scenario.page_size} x {scenario.page_size}" + (f", at most {count(capped)}" if capped else ""),
-            result=count(now.kv_rows),
-        ),
+        _tokens_step(sizing, now),
         Step(
             quantity="KV cap at L",
             formula="KV tokens x dcp_size // L",
@@ -98,28 +101,52 @@ def _split_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
     )
 
 
+def _tokens_step(sizing: Sizing, now: Split) -> Step:
+    scenario, page = sizing.scenario, sizing.scenario.page_size
+    rows, formula = f"{count(now.kv_rest_bytes)} // {count(sizing.token_bytes)}", "KV bytes // KV bytes per token"
+    if scenario.max_total_tokens is not None:
+        rows = f"min({rows}, {count(scenario.max_total_tokens)})"
+        formula = f"min({formula}, max_total_tokens)"
+    return Step(
+        quantity="KV tokens on one rank",
+        formula=f"{formula}, whole pages",
+        numbers=f"{rows} // {page} x {page}",
+        result=count(now.kv_rows),
+    )
+
+
 def _slots_step(sizing: Sizing, now: Split) -> Step:
     formula, numbers = _slots_by_ratio(sizing, now.ratio) if now.ratio is not None else _slots_by_count(sizing)
     return Step(quantity="K, state slots", formula=formula, numbers=numbers, result=count(now.slots))
 
 
 def _slots_by_count(sizing: Sizing) -> tuple[str, str]:
-    scenario = sizing.scenario
-    shared = f" // attn_dp_size {scenario.attn_dp_size}" if scenario.attn_dp_size > 1 else ""
+    """K by a pin or by the request count, with what it is divided by."""
+    scenario, rules = sizing.scenario, rules_of(sizing.scenario.release)
     if is_pinned(scenario):
-        return "the pin" + (" // attn_dp_size" if shared else ""), f"--max-mamba-cache-size{shared}"
-    return "radix cache off: one slot for each request asked", f"--max-running-requests{shared}"
+        width, words, stated = pin_divisor(scenario), "the pin", scenario.max_mamba_cache_size
+    else:
+        width = pin_divisor(scenario)
+        asked = scenario.max_running_requests or (SPECULATION_REQUESTS if scenario.D else None)
+        stated = asked or rules.slots_without_radix
+        words = "radix cache off: one slot for each request asked" if asked else "radix cache off, no count asked"
+    shared = (" // attn_dp_size", f" // {width}") if width > 1 else ("", "")
+    return words + shared[0], f"{count(stated or 0)}{shared[1]}"
 
 
 def _slots_by_ratio(sizing: Sizing, ratio: float) -> tuple[str, str]:
     """The formula for K of the release that runs, and the same with the numbers in (engine-sizing.md section 5)."""
     scenario, rules, D = sizing.scenario, rules_of(sizing.scenario.release), sizing.drafts_charged
-    slot, r = count(sizing.charged_slot_bytes), ratio_text(ratio)
-    rest = f"{scenario.rest_gib:g} GiB"
+    slot, r = count(sizing.charged_slot_bytes), stated_ratio_text(ratio)
+    rest = rest_text(scenario.rest_gib)
     where = ", budget = rest x r / (1 + r)"
     if rules.drafts == "in every slot":
         drafts, filled = (" // (1 + D)", f" // {1 + D}") if D else ("", "")
-        return f"budget // slot{drafts}{where}", f"{rest} x {r} / (1 + {r}) // {slot}{filled}"
+        shared = (" // attn_dp_size", f" // {pin_divisor(scenario)}") if pin_divisor(scenario) > 1 else ("", "")
+        return (
+            f"budget // slot{drafts}{shared[0]}{where}",
+            f"{rest} x {r} / (1 + {r}) // {slot}{filled}{shared[1]}",
+        )
     if rules.drafts == "before the split":
         ahead = requests_charged(scenario) * D * sizing.charged_slot_bytes
         left = f"({rest} - {count(ahead)})" if D else rest

@@ -38,7 +38,7 @@ def test_link_survives_a_url(inputs: dict[str, Any], query: dict[str, str]) -> N
     assert from_query({name: values[-1] for name, values in read.items()}) == (Scenario(**inputs), [])
 
 
-PIN_IS_EMPTY = "The split is pinned but --max-mamba-cache-size is empty. Enter slots per rank."
+PIN_IS_EMPTY = "The split is pinned but --max-mamba-cache-size is empty. Enter slots."
 CONV_IS_LARGE = (
     "The conv part (99,999,999 bytes) is larger than the whole slot (56,171,520 bytes). Correct one of the two."
 )

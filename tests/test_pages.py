@@ -127,7 +127,7 @@ def test_an_exact_number_can_be_typed(balance: AppTest) -> None:
         ({"L": -5}, "L must be 1 or more, not “-5”."),
         ({"L": ""}, "L must be a whole number, not empty."),
         ({"rest_gib": None}, "rest must be a number, not empty."),
-        ({"split": "pin"}, "The split is pinned but --max-mamba-cache-size is empty. Enter slots per rank."),
+        ({"split": "pin"}, "The split is pinned but --max-mamba-cache-size is empty. Enter slots."),
         (
             {"mamba_radix_cache_strategy": "no_buffer"},
             "no_buffer only supports page_size=1.",

@@ -8,7 +8,7 @@ import pytest
 from sizing import Problem, Refusal, Scenario, read_scenario, solve
 
 NAN, INFINITY = float("nan"), float("inf")
-PIN_IS_EMPTY = "The split is pinned but --max-mamba-cache-size is empty. Enter slots per rank."
+PIN_IS_EMPTY = "The split is pinned but --max-mamba-cache-size is empty. Enter slots."
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,7 @@ def scenarios(draw: st.DrawFn, most_slots: int = 100_000) -> Scenario:
         family=random.choice(["KDA", "GDN", "Mamba2"]),
         linear_replayssm_cache_len=32,
         ring_bytes_per_position=random.choice([1, between(1, slot)]),
+        tp_size=32,
         attn_dp_size=ranks,
         speculative_algorithm=random.choice(ALGORITHMS),
         state_bytes_dtype=stated,

@@ -69,7 +69,7 @@ def test_raising_the_request_count_is_advised_only_where_it_runs_more() -> None:
     """Under plain speculation the unused reserve is KV's; giving it back can cost requests."""
     harmful = Scenario(L=32_768, D=4, mamba_ssm_dtype="bfloat16")
     (said,) = [item.text for item in advice(solve(harmful)) if item.topic == "Speculation: the split is not r"]
-    assert said.endswith("Raising the flag runs no more here; take the ratio or the pin above.")
+    assert said.endswith("Raising --max-running-requests alone runs no more here.")
     raised = solve(harmful.model_copy(update={"max_running_requests": 54})).now
     now = solve(harmful).now
     assert isinstance(raised, Split)
@@ -78,10 +78,10 @@ def test_raising_the_request_count_is_advised_only_where_it_runs_more() -> None:
 
     useful = Scenario(L=2048, D=4, rest_gib=60)
     (said,) = [item.text for item in advice(solve(useful)) if item.topic == "Speculation: the split is not r"]
-    more = solve(useful).raised
+    more, flag = solve(useful).raised, solve(useful).raised_flag
     assert more is not None
-    assert said.endswith(f"Raise the flag to {more.clamp}: {more.runs} run.")
-    solved = solve(useful.model_copy(update={"max_running_requests": more.clamp})).now
+    assert said.endswith(f"Raise --max-running-requests to {flag}: {more.runs} run.")
+    solved = solve(useful.model_copy(update={"max_running_requests": flag})).now
     assert isinstance(solved, Split)
     assert solved.runs == more.runs
 

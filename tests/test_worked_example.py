@@ -177,7 +177,12 @@ def test_limits_of_the_worked_example() -> None:
             "1,167,552 tokens / 262,144 context x 512, at least 2,048 and at most 4,096",
             "--max-running-requests",
         ),
-        ("tokens // 2", 583_776, "1,167,552 tokens // 2", "a smaller --mamba-full-memory-ratio"),
+        (
+            "tokens // 2",
+            583_776,
+            "1,167,552 tokens // 2",
+            "a smaller --mamba-full-memory-ratio or --max-mamba-cache-size",
+        ),
     ]
 
 

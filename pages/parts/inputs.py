@@ -230,12 +230,12 @@ def _take_model() -> None:
 
 
 def _dcp_sizes() -> list[int]:
-    """With a model only widths that its attention TP can be shared by; whatever is set stays."""
+    """Widths that the attention TP can be shared by; whatever is set stays."""
     try:
         width = int(st.session_state["tp_size"]) // int(st.session_state["attn_dp_size"])
     except (ValueError, ZeroDivisionError):
         width = 0
-    fit = [size for size in DCP_SIZES if not st.session_state["model"] or (width and width % size == 0)]
+    fit = [size for size in DCP_SIZES if width and width % size == 0]
     return sorted({1, *fit, _whole("dcp_size")})
 
 

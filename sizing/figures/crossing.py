@@ -100,12 +100,12 @@ def _visible(values: Any) -> list[float | None]:
 
 
 def _pairs_behind(behind: list[Split]) -> list[Figure]:
-    """The balanced split's clamp and cap, lightly; on two logarithmic axes tokens / L is a straight line."""
+    """What the balanced split admits and its cap, lightly; on two logarithmic axes tokens / L is a straight line."""
     return [
         _dotted(L_LOW, first, L_HIGH, last, color)
         for split in behind
         for first, last, color in (
-            (split.clamp, split.clamp, "@state"),
+            (split.admitted, split.admitted, "@state"),
             (split.kv_tokens / L_LOW, split.kv_tokens / L_HIGH, "@kv"),
         )
     ]
@@ -209,7 +209,7 @@ def _line_labels(shown: Split, curve: ContextCurve, behind: list[Split]) -> list
 
 def _higher(shown: Split, behind: list[Split]) -> bool:
     """Whether the balanced clamp is drawn above the one that is set."""
-    return any(split.clamp >= shown.clamp for split in behind)
+    return any(split.admitted >= shown.clamp for split in behind)
 
 
 def _labels_behind(shown: Split, behind: list[Split]) -> list[Figure]:
@@ -222,7 +222,7 @@ def _labels_behind(shown: Split, behind: list[Split]) -> list[Figure]:
     return [
         text(
             f"balanced split r = {ratio_text(split.ratio or 0)}: {count(split.runs)} run at this L",
-            y=math.log10(split.clamp),
+            y=math.log10(max(split.admitted, 1)),
             color="@muted",
             **place,
         )

@@ -30,7 +30,8 @@ from sizing.units import count, flag_ratio, ratio_range_text, ratio_text, reques
 HEIGHT = 420
 CHARACTERS = 88  # of a line of inputs in half the main column at 1440 px
 REACH = 40  # the axis goes this many times below and above what is marked on it
-LINES_UP_TO = 0.88  # of the axis: the label of the best split stands above
+LINES_UP_TO = 0.76  # of the axis: the labels of the sides and of the best split stand above
+WIDE = 1.3  # high end over low end of the best ratios: a plateau whose line runs through what stands beside it
 FEW = 40  # requests; below, whole requests show as steps and are drawn as such
 SIDE_HEIGHT = 0.84  # of the axis: where the two sides are named
 HEADROOM = 1.4  # of the peak; the two lines leave the figure above it
@@ -77,7 +78,8 @@ def ratio_figure(sizing: Sizing) -> Figure:
     runs = {name: _runs_at(curve.ratio, curve.runs, ratio) for name, ratio in marked.items()}
     symbols = ["diamond" if name == "r*" else "circle" for name in marked]
     data.append(points(list(marked.values()), list(runs.values()), symbols))
-    data.append(labels([*_side_labels(low, high, top), *_mark_labels(marked, runs, top)]))
+    wide = len(plateau) == 2 and plateau[1] > plateau[0] * WIDE
+    data.append(labels([*_side_labels(low, high, top), *_mark_labels(marked, runs, top, wide=wide)]))
     if top < FEW:
         data = [trace | {"line": trace["line"] | {"shape": "hv"}} if "line" in trace else trace for trace in data]
     return {"data": [_finite(trace) for trace in data], "layout": figure}
@@ -147,9 +149,9 @@ def _side_labels(low: float, high: float, top: float) -> list[Label]:
     ]
 
 
-def _mark_labels(marked: dict[str, float], runs: dict[str, int], top: float) -> list[Label]:
-    """Beside each mark, the rightmost to its right, the others to their left; above the steps of few requests."""
-    height = "top" if top < FEW else "middle"
+def _mark_labels(marked: dict[str, float], runs: dict[str, int], top: float, *, wide: bool) -> list[Label]:
+    """Beside each mark, the rightmost to its right, the others to their left; clear of steps and of a plateau."""
+    height = "bottom" if wide else "top" if top < FEW else "middle"
     return [
         Label(
             f"   {name} {ratio_text(ratio)}: <b>{count(runs[name])}</b>   ",

@@ -7,7 +7,7 @@ browser for the page, so that one figure serves light and dark.
 from typing import Any, NamedTuple
 
 from sizing.solve import Sizing
-from sizing.units import count, ratio_text
+from sizing.units import count, ratio_text, rest_text, stated_ratio_text
 
 Figure = dict[str, Any]
 
@@ -63,7 +63,7 @@ def inputs(sizing: Sizing) -> list[str]:
     """Every input that matters for the figure, so that it alone says what deployment it shows."""
     scenario = sizing.scenario
     split = {
-        "ratio": f"r = {ratio_text(scenario.mamba_full_memory_ratio)}",
+        "ratio": f"r = {stated_ratio_text(scenario.mamba_full_memory_ratio)}",
         "balanced": f"r* = {ratio_text(sizing.ratio_now)}",
         "pin": f"pin {count(scenario.max_mamba_cache_size or 0)}",
     }[scenario.split]
@@ -81,7 +81,7 @@ def inputs(sizing: Sizing) -> list[str]:
         f"pp_size = {scenario.pp_size}" if scenario.pp_size > 1 else "",
         f"one of {ranks} attention-DP ranks" if ranks > 1 else "",
         f"PD {scenario.disaggregation_mode}" if scenario.disaggregation_mode != "null" else "",
-        f"rest {scenario.rest_gib:g} GiB per rank",
+        f"rest {rest_text(scenario.rest_gib)} per rank",
         f"slot {count(sizing.slot_bytes)} B ({scenario.mamba_ssm_dtype})",
         f"ring {count(sizing.ring_bytes)} B" if sizing.ring_bytes else "",
         f"token {count(sizing.token_bytes)} B ({scenario.kv_cache_dtype})",

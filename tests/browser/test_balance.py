@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.labels import CLIPPED, FILLED, OVERLAPPING
+
 FIGURES = ("crossing", "ratio", "memory")
 SECONDS = 30_000  # [ms] what a slow machine may take to load the page once
 
@@ -286,31 +288,6 @@ def test_no_label_is_clipped(page: Page, base_url: str, query: str) -> None:
         page.wait_for_function(FILLED, arg=width)
         assert page.evaluate(CLIPPED) == []
         assert page.evaluate(OVERLAPPING) == []
-
-
-# Plotly has redrawn the figure to the width that its frame has now.
-FILLED = """() => [...document.querySelectorAll('[data-figure]')].every((figure) =>
-  Math.abs(figure.querySelector('.main-svg').getBoundingClientRect().width - figure.clientWidth) < 2)"""
-# Text that reaches over the edge of its figure, by more than half a pixel of rounding.
-CLIPPED = """() => [...document.querySelectorAll('[data-figure]')].flatMap((figure) => {
-  const edge = figure.getBoundingClientRect();
-  return [...figure.querySelectorAll('svg text')].filter((text) => {
-    const box = text.getBoundingClientRect();
-    return box.width && (box.left < edge.left - 0.5 || box.right > edge.right + 0.5
-      || box.top < edge.top - 0.5 || box.bottom > edge.bottom + 0.5);
-  }).map((text) => figure.dataset.figure + ': ' + text.textContent);
-})"""
-
-
-# Two labels of one figure that cover each other by more than a stroke, axis labels among them.
-OVERLAPPING = """() => [...document.querySelectorAll('[data-figure]')].flatMap((figure) => {
-  const texts = [...figure.querySelectorAll('svg text')].map((text) => [text, text.getBoundingClientRect()])
-    .filter(([text, box]) => box.width && text.textContent.trim());
-  return texts.flatMap(([one, a], index) => texts.slice(index + 1).filter(([, b]) =>
-    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 3
-      && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4
-  ).map(([other]) => figure.dataset.figure + ': ' + one.textContent + ' / ' + other.textContent));
-})"""
 
 
 def test_the_palette_follows_the_theme(page: Page, base_url: str) -> None:

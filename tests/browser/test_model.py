@@ -1,0 +1,77 @@
+"""The page Model in a real Chromium: labels, uploads, and text of a stranger."""
+
+import json
+
+import pytest
+from playwright.sync_api import Dialog, FilePayload, Page, expect
+
+from sizing.models import entry
+from tests.browser.labels import CLIPPED, FILLED, OVERLAPPING
+
+SECONDS = 30_000  # [ms] what a slow machine may take to load the page once
+FIGURES = ("layers", "slots", "widths")
+
+
+def open_model(page: Page, address: str) -> None:
+    """Load the page and wait until its figures stand."""
+    page.goto(address)
+    for name in FIGURES:
+        expect(page.locator(f'[data-figure="{name}"] .main-svg').first).to_be_visible(timeout=SECONDS)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "?model=LiquidAI/LFM2-8B-A1B&tp_size=1",  # a slot of a few KB
+        "?model=tiiuae/Falcon-H1-34B-Instruct&tp_size=2",  # every layer holds both
+        "?model=jet-ai/Jet-Nemotron-2B&tp_size=1",  # widths that its heads do not divide
+    ],
+)
+@pytest.mark.parametrize("width", [1440, 1920])
+def test_no_label_is_cut_off_or_covered(page: Page, base_url: str, query: str, width: int) -> None:
+    """All text of all figures stands inside its frame and apart."""
+    page.set_viewport_size({"width": width, "height": 1000})
+    open_model(page, f"{base_url}/model{query}")
+    page.wait_for_function(FILLED)
+    assert page.evaluate(CLIPPED) == []
+    assert page.evaluate(OVERLAPPING) == []
+
+
+def test_a_config_is_uploaded(page: Page, base_url: str) -> None:
+    """A config.json from the disk is sized in place of the sidebar's model, and leads to the balance page."""
+    open_model(page, f"{base_url}/model?tp_size=1")
+    page.get_by_text("A model of your own: config.json").click()
+    buffer = json.dumps(entry("Qwen/Qwen3.5-0.8B").config).encode()
+    file: FilePayload = {"name": "config.json", "mimeType": "application/json", "buffer": buffer}
+    page.locator('input[type="file"]').set_input_files([file])
+    expect(page.locator("h3").first).to_contain_text("a token 6,144 bytes on one rank at TP1", timeout=SECONDS)
+    page.get_by_text("Use its bytes on the balance page").click()
+    expect(page.locator('[data-figure="crossing"]')).to_contain_text("token 6,144 B (fp8_e4m3)", timeout=SECONDS)
+
+
+def test_text_of_a_stranger_stays_text(page: Page, base_url: str) -> None:
+    """A pasted config.json cannot put markup on the page, through whatever field it tries."""
+    open_model(page, f"{base_url}/model")
+    page.get_by_text("A model of your own: config.json").click()
+    hostile = "<img src=x onerror=alert(1)>**bold**[x](javascript:alert(1))$x$"
+    dialogs: list[str] = []
+
+    def note(dialog: Dialog) -> None:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", note)
+    box = page.get_by_role("textbox", name="or paste config.json")
+    for text in (hostile, json.dumps({"model_type": hostile}), json.dumps({"model_type": "llama", hostile: 1})):
+        box.fill(text)
+        box.press("Control+Enter")
+        expect(page.get_by_role("alert")).to_be_visible(timeout=SECONDS)
+        assert page.locator('[data-testid="stMain"] img').count() == 0
+        assert page.get_by_role("alert").locator("a, strong, img, .katex").count() == 0
+    config = entry("Qwen/Qwen3.5-0.8B").config | {"architectures": [hostile]}
+    box.fill(json.dumps(config))
+    box.press("Control+Enter")
+    expect(page.locator("h3").first).to_contain_text("<img src=x", timeout=SECONDS)
+    assert page.locator('[data-testid="stMain"] img').count() == 0
+    assert dialogs == []
