@@ -50,7 +50,7 @@ def flips(sizing: Sizing) -> tuple[Flip, ...]:
         _tried(sizing, now, "D", range(DRAFTS + 1), f"none up to {DRAFTS}"),
         _tried(sizing, now, "mamba_ssm_dtype", get_args(StateDtype), "none"),
         _tried(sizing, now, "kv_cache_dtype", get_args(KvDtype), "none"),
-        _tried(sizing, now, "dcp_size", DCP_SIZES, f"none up to {max(DCP_SIZES)}"),
+        _tried(sizing, now, "dcp_size", DCP_SIZES, "none that fits"),
     )
 
 

@@ -95,8 +95,10 @@ def _why(sizing: Sizing, now: Split) -> tuple[str, ...]:
 
 
 def _lifted(sizing: Sizing, now: Split) -> str:
-    if now.binding.name == "requests asked" and sizing.raised is None:
-        return "Raising it alone runs no more."
+    if now.binding.name == "requests asked":
+        if sizing.raised is None:
+            return "Raising it alone runs no more."
+        return f"--max-running-requests {sizing.raised_flag} runs {count(sizing.raised.runs)}."
     return f"{_capital(now.binding.lifted_by)} lifts it."
 
 
@@ -198,9 +200,20 @@ def _dcp(sizing: Sizing) -> Advice | None:
     )
     return Advice(
         topic="DCP: pin the slots",
-        text=f"DCP moves the balance point far out{where} and makes the ratio large: pin --max-mamba-cache-size. For "
-        "GQA take the KV bytes at this dcp_size: a rank keeps more heads once tp / dcp_size is below the head count, "
-        f"so KV does not get dcp_size times cheaper.{draft}",
+        text=f"DCP moves the balance point far out{where} and makes the ratio large: pin --max-mamba-cache-size."
+        f"{_heads_under_dcp(sizing)}{draft}",
+    )
+
+
+def _heads_under_dcp(sizing: Sizing) -> str:
+    """GQA keeps more heads once tp / dcp_size is below the head count (engine-sizing.md section 6, first trap)."""
+    scenario = sizing.scenario
+    if scenario.attention != "GQA":
+        return ""
+    return (
+        f" GQA keeps more KV heads on a rank once tp / dcp_size is below the head count: at dcp_size "
+        f"{scenario.dcp_size} a token costs {count(sizing.target_token_bytes)} bytes here, so KV does not get dcp_size "
+        "times cheaper."
     )
 
 

@@ -25,7 +25,7 @@ VERDICTS = [
     (
         {"max_running_requests": 20},
         "20 requests run at L = 9,216: --max-running-requests binds. As asked: 20. The state pool would admit 51, the "
-        "KV pool hold 126. A larger --max-running-requests lifts it. The balanced split r = 2.2045 runs 20: no gain.",
+        "KV pool hold 126. --max-running-requests 51 runs 51. The balanced split r = 2.2045 runs 20: no gain.",
     ),
 ]
 

@@ -31,6 +31,7 @@ HEIGHT = 420
 CHARACTERS = 88  # of a line of inputs in half the main column at 1440 px
 REACH = 40  # the axis goes this many times below and above what is marked on it
 LINES_UP_TO = 0.76  # of the axis: the labels of the sides and of the best split stand above
+BELOW = 0.07  # of the axis: how far under a plateau the labels of its marks stand
 WIDE = 1.3  # high end over low end of the best ratios: a plateau whose line runs through what stands beside it
 FEW = 40  # requests; below, whole requests show as steps and are drawn as such
 SIDE_HEIGHT = 0.84  # of the axis: where the two sides are named
@@ -151,12 +152,12 @@ def _side_labels(low: float, high: float, top: float) -> list[Label]:
 
 def _mark_labels(marked: dict[str, float], runs: dict[str, int], top: float, *, wide: bool) -> list[Label]:
     """Beside each mark, the rightmost to its right, the others to their left; clear of steps and of a plateau."""
-    height = "bottom" if wide else "top" if top < FEW else "middle"
+    height = "top" if top < FEW and not wide else "middle"
     return [
         Label(
             f"   {name} {ratio_text(ratio)}: <b>{count(runs[name])}</b>   ",
             ratio,
-            runs[name],
+            runs[name] - (top * BELOW if wide else 0),
             f"{height} right" if ratio == max(marked.values()) else f"{height} left",
         )
         for name, ratio in marked.items()
