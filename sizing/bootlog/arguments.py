@@ -9,7 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from sizing.bootlog.said import Arguments, Value
+from sizing.bootlog.said import Arguments, ArgumentsForm, Value
 
 ARGUMENTS = re.compile(r"server_args\s?[=:]\s?")
 MAX_CHARACTERS = 131_072  # a bound for hostile input; the longest real line has some 20,000
@@ -17,14 +17,14 @@ MAX_VALUE = 200  # the same, for one value
 
 WANTED = frozenset(
     {
-        "attn_dp_size", "attn_cp_size", "chunked_prefill_size", "context_length", "dcp_size", "disable_overlap_schedule",
-        "disable_radix_cache", "disaggregation_mode", "dp_size", "enable_dp_attention", "enable_gdn_replayssm_spec",
-        "enable_linear_replayssm", "enable_linear_replayssm_spec", "enable_unified_memory", "kv_cache_dtype",
-        "linear_attn_backend", "linear_replayssm_cache_len", "mamba_full_memory_ratio", "mamba_radix_cache_strategy",
-        "mamba_scheduler_strategy", "mamba_ssm_dtype", "mamba_track_interval", "max_mamba_cache_size",
-        "max_running_requests", "max_total_tokens", "mem_fraction_static", "model_path", "nnodes", "node_rank",
-        "page_size", "pp_size", "speculative_algorithm", "speculative_eagle_topk", "speculative_num_draft_tokens",
-        "tp_size",
+        "attn_cp_size", "attn_dp_size", "chunked_prefill_size", "context_length", "dcp_size",
+        "disable_overlap_schedule", "disable_radix_cache", "disaggregation_mode", "dp_size", "enable_dp_attention",
+        "enable_gdn_replayssm_spec", "enable_linear_replayssm", "enable_linear_replayssm_spec",
+        "enable_unified_memory", "kv_cache_dtype", "linear_attn_backend", "linear_replayssm_cache_len",
+        "mamba_full_memory_ratio", "mamba_radix_cache_strategy", "mamba_scheduler_strategy", "mamba_ssm_dtype",
+        "mamba_track_interval", "max_mamba_cache_size", "max_running_requests", "max_total_tokens",
+        "mem_fraction_static", "model_path", "nnodes", "node_rank", "page_size", "pp_size", "speculative_algorithm",
+        "speculative_eagle_topk", "speculative_num_draft_tokens", "tp_size",
     }
 )  # fmt: skip
 
@@ -50,10 +50,10 @@ def read_arguments(text: str) -> Arguments | None:
     if text.startswith("ServerArgs("):
         return _read(text, len("ServerArgs("), "ServerArgs")
     found = {name: value for name, value in _LOOSE.findall(text) if name in WANTED}
-    return Arguments(_literals(found), "quoted", len(found), complete=False) if found else None
+    return Arguments(_literals(found), frozenset(found), "quoted", len(found), complete=False) if found else None
 
 
-def _read(text: str, start: int, form: str) -> Arguments | None:
+def _read(text: str, start: int, form: ArgumentsForm) -> Arguments | None:
     entries, complete = _entries(text, start)
     found: dict[str, str] = {}
     keys = 0
@@ -68,7 +68,7 @@ def _read(text: str, start: int, form: str) -> Arguments | None:
             keys += 1  # a long or nested value, none that sizing reads
     if not keys:
         return None
-    return Arguments(_literals(found), "dict" if form == "dict" else "ServerArgs", keys, complete)
+    return Arguments(_literals(found), frozenset(found), form, keys, complete)
 
 
 def _entries(text: str, start: int) -> tuple[list[str], bool]:

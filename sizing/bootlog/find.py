@@ -199,8 +199,7 @@ def best_reading(line: str, rest: list[str]) -> tuple[list[Match], str]:
 def _weight(found: list[Match]) -> int:
     """How much was found: fields that are not None; a whole form counts for more than a cut one."""
     return sum(
-        sum(value is not None and value != () for value in match.said) + (0 if match.form.cut else 1)
-        for match in found
+        sum(value is not None and value != () for value in match.said) + (0 if match.form.cut else 1) for match in found
     )
 
 

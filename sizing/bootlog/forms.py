@@ -155,7 +155,9 @@ _STATE_SIZES = (
     r"intermediate_conv_window_cache size: <draft_conv:g>_GB)?"
 )
 STATE = (
-    Form("state pool", _pattern(rf"Mamba Cache is allocated\. max_mamba_cache_size: <slots:n>, {_STATE_SIZES}"), _state),
+    Form(
+        "state pool", _pattern(rf"Mamba Cache is allocated\. max_mamba_cache_size: <slots:n>, {_STATE_SIZES}"), _state
+    ),
     Form("state pool without a count", _pattern(rf"Mamba Cache is allocated\. {_STATE_SIZES}"), _state, cut=True),
     Form(
         "state pool, cut",
@@ -241,9 +243,7 @@ KV = (
         since="0.5.18",
     ),
     Form("KV pool, cut", _pattern(rf"{_KV}(?:dtype: <dtype:w>, )?#tokens: <rows:n>,"), _kv, cut=True),
-    Form(
-        "no KV pool", _pattern(r"KV Cache skipped \(no-op pool\)"), lambda found: said.NoKvPool(), since="0.5.12"
-    ),
+    Form("no KV pool", _pattern(r"KV Cache skipped \(no-op pool\)"), lambda found: said.NoKvPool(), since="0.5.12"),
     # Not in boot-log-formats.md: seen in a field report of 0.5.9, before the KV line itself named the dtype.
     Form("KV dtype", _pattern(r"Using KV cache dtype: <dtype:w>"), lambda found: said.KvDtype(found["dtype"] or "")),
 )
@@ -258,7 +258,8 @@ MEMORY = (
     Form(
         "capture",
         _pattern(
-            r"Capture [\w ]{1,60}(?:decode|verify|prefill) CUDA graph (?:begin|end)\.[^\[]{0,200}?avail mem=<avail:g>_GB"
+            r"Capture [\w ]{1,60}(?:decode|verify|prefill) CUDA graph (?:begin|end)\."
+            r"[^\[]{0,200}?avail mem=<avail:g>_GB"
         ),
         lambda found: said.Capture(_must(found, "avail")),
         since="0.5.14",

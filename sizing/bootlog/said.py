@@ -17,6 +17,8 @@ class Arguments(NamedTuple):
     """Section 1: the flags. `values` holds what sizing reads; `keys` counts all of them."""
 
     values: dict[str, Value]
+    names: frozenset[str]
+    """The keys of what sizing reads, also where the value is none that it understands."""
     form: ArgumentsForm
     keys: int
     complete: bool
