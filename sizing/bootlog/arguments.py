@@ -14,6 +14,7 @@ from sizing.bootlog.said import Arguments, ArgumentsForm, Value
 ARGUMENTS = re.compile(r"server_args\s?[=:]\s?")
 MAX_CHARACTERS = 131_072  # a bound for hostile input; the longest real line has some 20,000
 MAX_VALUE = 200  # the same, for one value
+MAX_DEPTH = 32  # the same; real values nest two or three deep
 
 WANTED = frozenset(
     {
@@ -81,6 +82,8 @@ def _entries(text: str, start: int) -> tuple[list[str], bool]:
     for token, at in _tokens(text, start):
         if token in "([{":
             depth += 1
+            if depth > MAX_DEPTH:
+                break
         elif token in ")]}":
             depth -= 1
             if depth < 0:

@@ -16,6 +16,7 @@ from sizing.bootlog.said import (
     PoolEnd,
     Refused,
     Ring,
+    Said,
     StatePool,
     Summary,
     WeightsBegin,
@@ -23,6 +24,7 @@ from sizing.bootlog.said import (
 )
 
 OF_A_RANK = (WeightsBegin, WeightsEnd, StatePool, KvPool)
+MAX_MARKS = 256  # more different marks than that are no containers: each line has one of its own
 POOLS = (StatePool, KvPool, PoolEnd, Ring, AfterCapture)
 
 
@@ -39,15 +41,20 @@ def _deployments(lines: list[Line]) -> list[list[Line]]:
         ranks = marks.setdefault(line.source, set())
         if isinstance(line.said, OF_A_RANK):
             ranks.add(line.rank)
-    groups: list[tuple[set[str], set[Rank]]] = []
+    if len(marks) > MAX_MARKS:
+        return [lines]
+    groups: list[set[Rank]] = []
+    home: dict[str, int] = {}
     for mark, ranks in marks.items():
-        home = next((group for group in groups if not group[1] & ranks), None)
-        if home is None:
-            groups.append(({mark}, set(ranks)))
-        else:
-            home[0].add(mark)
-            home[1].update(ranks)
-    return [[line for line in lines if line.source in names] for names, _ in groups]
+        free = (index for index, taken in enumerate(groups) if not taken & ranks)
+        home[mark] = next(free, len(groups))
+        if home[mark] == len(groups):
+            groups.append(set())
+        groups[home[mark]] |= ranks
+    deployments: list[list[Line]] = [[] for _ in groups]
+    for line in lines:
+        deployments[home[line.source]].append(line)
+    return deployments
 
 
 def _split(lines: list[Line]) -> Iterator[list[Line]]:
@@ -61,30 +68,76 @@ def _split(lines: list[Line]) -> Iterator[list[Line]]:
     yield from boot.closed()
 
 
+class _Progress:
+    """How far one rank has got."""
+
+    def __init__(self) -> None:
+        self.first_begin: float | None = None
+        self.last_end: float | None = None
+        self.pools: set[Said] = set()
+        self.state: Said | None = None
+        self.summary = False
+        self.late: list[Line] = []
+        """Weights loaded after the last pool: a draft's before 0.5.14, or a restart's."""
+
+    def add(self, line: Line) -> None:
+        said = line.said
+        if isinstance(said, WeightsBegin | WeightsEnd):
+            self._add_weights(said)
+            if self.pools:
+                self.late.append(line)
+        elif isinstance(said, POOLS):
+            self.pools.add(said)
+            self.late = []
+            self.state = said if isinstance(said, StatePool) else self.state
+        self.summary = self.summary or isinstance(said, Summary)
+
+    def _add_weights(self, said: WeightsBegin | WeightsEnd) -> None:
+        if isinstance(said, WeightsEnd):
+            self.last_end = said.available.value if said.available else self.last_end
+        elif self.first_begin is None:
+            self.first_begin = said.available.value
+
+    def loads_again(self, begin: WeightsBegin) -> bool:
+        """Whether it begins from scratch: with as much free memory as at first, not with what weights left.
+
+        A draft model's weights are loaded with what the target's left.
+        """
+        if self.summary:
+            return True
+        if self.first_begin is None or self.last_end is None:
+            return False
+        now = begin.available.value
+        return abs(now - self.first_begin) < abs(now - self.last_end)
+
+
 class _Boot:
     """One boot as it is read."""
 
     def __init__(self) -> None:
-        self.lines: list[Line] = []
+        self._lines: list[Line] = []
         self._seen: set[tuple[str, str]] = set()
-        self._by_rank: dict[Rank, list[Line]] = {}
+        self._ranks: dict[Rank, _Progress] = {}
+        self._nodes: set[object] = set()
+        self._has_ranks = False
         self._over = False  # refused, or crashed: whatever a rank prints next is another start
-        self._arguments: list[Arguments] = []
 
     def closed(self) -> Iterator[list[Line]]:
-        if any(not isinstance(line.said, Crashed) for line in self.lines):
-            yield self.lines
+        """The lines, unless a crash is all that was seen."""
+        if any(not isinstance(line.said, Crashed) for line in self._lines):
+            yield self._lines
 
     def add(self, line: Line) -> None:
         """Take a line, unless it is one that is there already."""
         if self._is_there(line):
             return
-        self.lines.append(line)
+        self._lines.append(line)
         self._seen.add((line.prefix, line.text))
-        self._by_rank.setdefault(line.rank, []).append(line)
-        if isinstance(line.said, Arguments):
-            self._arguments.append(line.said)
+        self._ranks.setdefault(line.rank, _Progress()).add(line)
+        self._has_ranks = self._has_ranks or isinstance(line.said, OF_A_RANK)
         self._over = self._over or isinstance(line.said, Refused | Crashed)
+        if isinstance(line.said, Arguments):
+            self._nodes.add(line.said.values.get("node_rank"))
 
     def _is_there(self, line: Line) -> bool:
         """The same line twice from a collector, or the same pool from ranks whose prefix was lost."""
@@ -92,70 +145,33 @@ class _Boot:
             return False
         if (line.prefix, line.text) in self._seen and any(char.isdigit() for char in line.prefix):
             return True
-        return isinstance(line.said, StatePool | KvPool | Ring | Summary) and any(
-            other.said == line.said and other.form == line.form for other in self._by_rank.get(line.rank, ())
-        )
+        rank = self._ranks.get(line.rank)
+        return rank is not None and isinstance(line.said, StatePool | KvPool | Ring) and line.said in rank.pools
 
     def begins_anew(self, line: Line) -> bool:
         """Whether a line cannot belong to this boot any more."""
-        said, before = line.said, self._by_rank.get(line.rank, [])
+        said, rank = line.said, self._ranks.get(line.rank)
         if isinstance(said, Arguments):
-            return self._has_ranks() or self._over or any(self._same_node(said, other) for other in self._arguments)
+            return self._has_ranks or self._over or said.values.get("node_rank") in self._nodes
         if isinstance(said, OF_A_RANK) and self._over:
             return True
-        if isinstance(said, WeightsBegin):
-            return any(isinstance(other.said, Summary) for other in before) or _loads_again(said, before)
-        if isinstance(said, StatePool):
-            return self._other_pool(line, before)
-        return False
-
-    def _has_ranks(self) -> bool:
-        return any(isinstance(line.said, OF_A_RANK) for line in self.lines)
-
-    def _same_node(self, one: Arguments, other: Arguments) -> bool:
-        return one.values.get("node_rank") == other.values.get("node_rank")
-
-    def _other_pool(self, line: Line, before: list[Line]) -> bool:
-        """A second state pool: a restart, unless it is the first one's line from a rank whose prefix was lost."""
-        pools = [other for other in before if isinstance(other.said, StatePool)]
-        if not pools:
+        if rank is None:
             return False
-        return any(other.said != line.said for other in pools) or any(
-            isinstance(other.said, WeightsBegin | WeightsEnd) for other in _behind_pools(before)
-        )
+        if isinstance(said, WeightsBegin):
+            return rank.loads_again(said)
+        # A second state pool is a restart, unless it is the first one's line from a rank whose prefix was lost.
+        return isinstance(said, StatePool) and rank.state is not None and (rank.state != said or bool(rank.late))
 
     def successor(self, line: Line) -> "_Boot":
         """The next boot. Weights that a rank loaded after its pools belong to it, if a state pool follows them."""
         after = _Boot()
         if isinstance(line.said, StatePool) and not self._over:
-            moved = [
-                late
-                for lines in self._by_rank.values()
-                for late in _behind_pools(lines)
-                if isinstance(late.said, WeightsBegin | WeightsEnd)
-            ]
+            moved = [late for rank in self._ranks.values() for late in rank.late]
+            gone = {id(late) for late in moved}
+            self._lines = [kept for kept in self._lines if id(kept) not in gone]
             for late in sorted(moved, key=lambda late: late.number):
-                self.lines.remove(late)
                 after.add(late)
         return after
-
-
-def _behind_pools(lines: list[Line]) -> list[Line]:
-    """What a rank printed after its last pool line; nothing before it has pools."""
-    last = max((index for index, line in enumerate(lines) if isinstance(line.said, POOLS)), default=len(lines))
-    return lines[last + 1 :]
-
-
-def _loads_again(begin: WeightsBegin, before: list[Line]) -> bool:
-    """Whether a rank begins from scratch: with as much free memory as at first, not with what weights left.
-
-    A draft model's weights are loaded with what the target's left.
-    """
-    begins = [line.said.available.value for line in before if isinstance(line.said, WeightsBegin)]
-    ends = [line.said.available.value for line in before if isinstance(line.said, WeightsEnd) and line.said.available]
-    if not begins or not ends:
-        return False
-    return abs(begin.available.value - begins[0]) < abs(begin.available.value - ends[-1])
 
 
 def is_serving(lines: Iterable[Line]) -> bool:

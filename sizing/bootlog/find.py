@@ -20,8 +20,8 @@ BEFORE = 512  # bytes before an anchor in which its prefix is looked for
 CONTINUED = 3  # lines that the rest of a wrapped one may take
 CONTINUED_BYTES = 400  # the length of each
 MARGIN = MAX_CHARACTERS + BEFORE  # what must be there behind an anchor before it is read, unless the log ends
-MAX_HITS = 100_000  # a bound for hostile input; 512 ranks that boot ten times have half as many
-MAX_ARGUMENTS = 1000  # the same for the arguments line, which costs more
+MAX_MESSAGES = 100_000  # a bound for hostile input; 512 ranks that boot ten times print half as many
+MAX_CAREFUL = 32 * 2**20  # the same, for the bytes of lines that are read with care
 MAX_DECODES = 32  # decode batches looked at for each boot: one says how large the state pool is
 
 _ANCHORS = tuple(anchor.encode() for anchor in ANCHORS)
@@ -53,10 +53,10 @@ class Finder:
         self._from = 0  # where the search goes on in the buffer
         self._done = 0  # up to where lines were read
         self._line = 1  # the line that `_from` is in
-        self._hits = self._arguments = self._decodes = 0
+        self._messages_read = self._careful = self._decodes = 0
         self.lines_read = 0
         self.gave_up = False
-        """More hits than any boot log has: the rest was not read."""
+        """More messages than any boot log has: the rest was not read."""
 
     def lines(self, blocks: Iterable[bytes]) -> Iterator[Line]:
         """The messages of all blocks, in order."""
@@ -65,6 +65,8 @@ class Finder:
             self._buffer = self._buffer[kept:] + block
             self._from -= kept
             self._done = max(self._done - kept, 0)
+            if self.gave_up:
+                return
             yield from self._search(len(self._buffer) - MARGIN)
         yield from self._search(len(self._buffer))
         self.lines_read = self._line - (1 if self._buffer[-1:] in (b"\n", b"") else 0)
@@ -77,8 +79,7 @@ class Finder:
         for hit in self._anchors(until):
             if hit < self._from or self.gave_up:
                 continue
-            self._hits += 1
-            self.gave_up = self._hits > MAX_HITS
+            self.gave_up = self._messages_read > MAX_MESSAGES or self._careful > MAX_CAREFUL
             self._line += self._buffer.count(b"\n", counted, hit)
             counted = hit
             yield from self._read(hit)
@@ -114,6 +115,8 @@ class Finder:
         whole = end < len(self._buffer) and self._buffer[end : end + 1] in (b"\r", b"\n")
         line = _text(self._buffer[begin:end]) + ("\n" if whole else "")
         found, text = best_reading(line, self._continued(end) if whole else [])
+        self._messages_read += max(len(found), 1)
+        self._careful += end - begin
         for index, match in enumerate(found):
             # A line of several messages has a prefix before each.
             yield self._line_of(match, text[found[index - 1].end if index else 0 : match.start], text)
@@ -135,10 +138,8 @@ class Finder:
         )
 
     def _read_arguments(self, hit: int, before: str) -> Line | None:
-        self._arguments += 1
-        if self._arguments > MAX_ARGUMENTS:
-            return None
         end = self._line_end(hit, MAX_CHARACTERS)
+        self._careful += end - hit
         text = _text(self._buffer[hit:end])
         found = ARGUMENTS.match(text)
         said = read_arguments(text[found.end() :] + "\n") if found else None
@@ -155,6 +156,7 @@ class Finder:
             line = _text(self._buffer[at:end])
             if not line.strip() or NEW_LINE.search(line[:300]):
                 return
+            self._careful += end - at
             yield line
 
     def _line_begin(self, hit: int) -> int:

@@ -20,6 +20,7 @@ from sizing.problems import Problem
 from sizing.units import count
 
 WHERE = "log"
+MAX_BOOTS = 200  # of a log; a server that restarts more often needs another cure
 
 
 class Boot(BaseModel):
@@ -99,13 +100,14 @@ def read_chunks(chunks: Iterable[bytes], progress: Progress | None = None) -> Lo
     (257, 56184165)
     """
     reader, finder, head = Reader(chunks, progress), Finder(), bytearray()
-    boots = tuple(map(_boot, boots_of(finder.lines(_watched(_blocks(reader), head)))))
+    found = boots_of(finder.lines(_watched(_blocks(reader), head)))
+    boots = tuple(map(_boot, found[-MAX_BOOTS:]))
     # SGLang's own lines count whatever else the log holds.
     other = None if boots else other_engine(bytes(head))
     return Log(
         boots=() if other else boots,
         other_engine=other.name if other else None,
-        problems=tuple(_problems(reader, finder, boots, other)),
+        problems=tuple(_problems(reader, finder, len(found), other)),
         lines_read=finder.lines_read,
         bytes_read=reader.bytes_read,
     )
@@ -147,6 +149,10 @@ def _problems(reader: Reader, finder: Finder, boots: tuple[Boot, ...], other: Ot
         yield _problem(
             f"No line of an SGLang boot was found in the {count(finder.lines_read)} lines read. Paste from “Load "
             "weight begin” to “max_total_num_tokens=”."
+        )
+    if boots > MAX_BOOTS:
+        yield _problem(
+            f"The log holds {count(boots)} boots: the last {MAX_BOOTS} were read. Cut it to the one you mean."
         )
     if reader.broken:
         yield _problem("The packed file breaks off or is damaged: only what came before was read.")
