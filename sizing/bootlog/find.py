@@ -65,9 +65,9 @@ class Finder:
             self._buffer = self._buffer[kept:] + block
             self._from -= kept
             self._done = max(self._done - kept, 0)
-            if self.gave_up:
-                return
             yield from self._search(len(self._buffer) - MARGIN)
+            if self.gave_up:
+                break
         yield from self._search(len(self._buffer))
         self.lines_read = self._line - (1 if self._buffer[-1:] in (b"\n", b"") else 0)
 
@@ -131,7 +131,7 @@ class Finder:
             rank=rank_before(before),
             source=source_of(text),
             prefix=before,
-            text=text[match.start : match.end],
+            text=text[match.start : match.end].strip(),
             form=match.form.name,
             releases=None if match.form.cut else match.form.releases,
             said=match.said,

@@ -306,7 +306,7 @@ AFTER_CAPTURE = (
 
 # 9 Summary: the keys after the first may be cut off.
 def _summary(found: Fields) -> Said:
-    pairs = dict(re.findall(rf", (\w+)=({SIZE}(?: GB)?)(?=[^\d.])", found.get("pairs") or ""))
+    pairs = dict(re.findall(rf", (\w+)=({SIZE} GB|{SIZE}(?=[^\d.]))", found.get("pairs") or ""))
     whole = {key: int(text) for key, text in pairs.items() if text.isdecimal() and len(text) <= 15}
     memory = next((text for key, text in pairs.items() if key.startswith("available_") and text.endswith(" GB")), None)
     return said.Summary(
@@ -328,7 +328,8 @@ SUMMARY = (
     Form(
         "summary",
         _pattern(
-            rf"max_total_num_tokens=<tokens:n>(?![\d.])(?P<pairs>(?:, \w{{1,40}}=-?{SIZE}(?: GB)?(?![\d.]))*[^\d.])"
+            r"max_total_num_tokens=<tokens:n>(?![\d.])"
+            rf"(?P<pairs>(?:, \w{{1,40}}=-?{SIZE}(?: GB)?(?![\d.]))*(?:[^\d.]|(?<=GB)$))"
         ),
         _summary,
     ),
@@ -356,14 +357,14 @@ REFUSALS = (
     _refusal(
         "no_kv_memory",
         r"Loaded weights leave no GPU memory for the KV cache(?: under --mem-fraction-static=<mem_fraction_static:g>"
-        r"(?=\D))?",
+        r"(?=\. |[^\d.]))?",
         since="0.5.14",
     ),
     _refusal("no_tokens", r"Not enough memory\. Please try to increase --mem-fraction-static"),
     _refusal(
         "no_requests",
         r"Hybrid \(mamba/linear-attention\) state cache is too small to serve any requests\."
-        rf"(?: max_mamba_cache_size=(?P<max_mamba_cache_size>-?{WHOLE}), mamba_ratio=<mamba_ratio:n>)?",
+        rf"(?: max_mamba_cache_size=(?P<max_mamba_cache_size>-?{WHOLE}), mamba_ratio=<mamba_ratio:n>(?=,))?",
         since="0.5.13",
     ),
     _refusal(

@@ -142,7 +142,7 @@ def _watched(blocks: Iterable[bytes], head: bytearray) -> Iterator[bytes]:
         yield block
 
 
-def _problems(reader: Reader, finder: Finder, boots: tuple[Boot, ...], other: OtherEngine | None) -> Iterator[Problem]:
+def _problems(reader: Reader, finder: Finder, boots: int, other: OtherEngine | None) -> Iterator[Problem]:
     if other:
         yield _problem(f"This is a log of {other.name}, not of SGLang: {other.why}. Paste the log of an SGLang server.")
     elif not boots:

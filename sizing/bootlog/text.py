@@ -81,6 +81,7 @@ class _Unpacker:
 
     def __init__(self) -> None:
         self._member = zlib.decompressobj(wbits=31)
+        self._behind = b""  # bytes behind a member that may begin another
 
     @property
     def finished(self) -> bool:
@@ -89,6 +90,10 @@ class _Unpacker:
     def unpack(self, piece: bytes) -> Iterator[bytes]:
         while True:
             if self._member.eof:
+                piece, self._behind = self._behind + piece, b""
+                if len(piece) < len(GZIP):
+                    self._behind = piece
+                    return
                 if not piece.startswith(GZIP):
                     return  # padding behind the last member
                 self._member = zlib.decompressobj(wbits=31)
