@@ -180,8 +180,10 @@ def missing(read: Read, expected: list[str]) -> bool:
     return all(words[item.split("/")[0].split()[0]] in asks for item in expected)
 
 
-def must(read: Read, _: str) -> bool:
-    """The slot count is asked for."""
+def must(read: Read, expected: str) -> bool:
+    """Where it is the slot count that must be asked for, it is, and none is made up."""
+    if "max_mamba_cache_size" not in expected:
+        return True
     return "max_mamba_cache_size" in " ".join(read.facts.missing) and read.facts.slots is None
 
 

@@ -6,14 +6,10 @@ from typing import Any
 import pytest
 
 from sizing import Scenario, Split, read_scenario, solve
-from sizing.bootlog import Facts, Measured, exact_bytes, inputs_of, read_file
-from sizing.models import entry, read_config
+from sizing.bootlog import Facts, Measured, inputs_of, read_file
 from tests.log_cases import OTHER_LOGS, LogCase, log_cases, read_log_cases
 
 default_folder = pytest.mark.skipif(OTHER_LOGS is not None, reason="the count is that of our folder")
-
-# The logs were made from shapes; these checkpoints have the same ones.
-MODELS = {"kda-mla-93l": "moonshotai/Kimi-K3", "gdn-48l": "Qwen/Qwen3-Next-80B-A3B-Instruct"}
 
 
 def holds(measured: Measured | None, number: float) -> bool:
@@ -54,6 +50,8 @@ def test_log_case(case: LogCase) -> None:
     assert log.last
     facts = log.last.facts
     assert [key for key, value in case.facts.items() if key in CHECKS and not CHECKS[key](facts, value)] == []
+    if OTHER_LOGS is not None:
+        return  # a log that is not ours may hold less than all of it
     assert (facts.conflicts, facts.missing) == ((), ())
     assert facts.clamp is not None
     assert facts.running is not None
@@ -68,30 +66,6 @@ def solved_slots(facts: Facts) -> int:
     split = solve(scenario).now
     assert isinstance(split, Split)
     return split.slots
-
-
-@default_folder
-@pytest.mark.parametrize("case", [case for case in log_cases() if case.values[0].facts["arch"] in MODELS])
-def test_log_snaps_to_the_model(case: LogCase) -> None:
-    """With the model chosen the bytes are the engine's integers, and solving gives its slots and running requests."""
-    log = read_file(case.path)
-    assert log.last
-    facts = log.last.facts
-    exact = exact_bytes(facts, read_config(entry(MODELS[case.facts["arch"]]).config))
-    assert (exact.state, exact.kv, exact.sentences) == (
-        case.facts["state_bytes_per_slot"],
-        case.facts["kv_bytes_per_token_target"],
-        (),
-    )
-    if facts.draft_token_bytes is not None:
-        assert exact.kv is not None
-        assert exact.draft_kv is not None
-        assert exact.kv + exact.draft_kv == case.facts["kv_bytes_per_token_charged"]
-    scenario = read_scenario(inputs_of(facts, exact).values)
-    assert isinstance(scenario, Scenario), scenario
-    split = solve(scenario).now
-    assert isinstance(split, Split)
-    assert (split.slots, split.admitted) == (facts.slots, facts.running)
 
 
 @default_folder

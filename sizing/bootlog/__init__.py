@@ -15,10 +15,10 @@
 """
 
 from sizing.bootlog.exact import Exact, exact_bytes
-from sizing.bootlog.facts import Facts, bytes_per_slot_between, facts_of
+from sizing.bootlog.facts import Facts
 from sizing.bootlog.inputs import Inputs, inputs_of
 from sizing.bootlog.log import Boot, Log, read_chunks, read_file, read_text
-from sizing.bootlog.measure import Measured, Printed
+from sizing.bootlog.measure import Measured, Printed, bytes_per_slot_between
 from sizing.bootlog.refusals import RefusedBoot
 
 __all__ = [
@@ -32,7 +32,6 @@ __all__ = [
     "RefusedBoot",
     "bytes_per_slot_between",
     "exact_bytes",
-    "facts_of",
     "inputs_of",
     "read_chunks",
     "read_file",

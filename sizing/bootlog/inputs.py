@@ -16,7 +16,7 @@ from sizing.bootlog.settings import latest
 from sizing.problems import RefusedError
 from sizing.scenario import DEFAULT_RATIO, KV_ITEMSIZE, STATE_ITEMSIZE, Scenario
 from sizing.slots import slots_per_request
-from sizing.units import count, number
+from sizing.units import number
 
 LOG, MODEL, ASSUMED = "boot log", "model geometry", "assumed"
 NOT_IN_A_LOG = (
@@ -207,7 +207,7 @@ def _assumed(facts: Facts, exact: Exact) -> Iterator[str]:
     if facts.slot_bytes and not (exact.ssm_dtype or facts.settings.mamba_ssm_dtype):
         yield "The SSM dtype is not in the log: float32 was taken."
     if facts.token_bytes and not (exact.kv_dtype or facts.kv_cache_dtype):
-        yield "The KV dtype is not in the log: bfloat16 was taken."
+        yield "The KV dtype is not in the log, or none that is sized here: bfloat16 was taken."
     yield NOT_IN_A_LOG
     yield from _assumed_of_rest(facts)
     if facts.draft_tokens and facts.draft_token_bytes is None:
@@ -239,12 +239,3 @@ def _gap_gib(facts: Facts) -> float | None:
         return None
     gap = weights.low - pools.high
     return gap if gap > NOTABLE_SHARE * max(weights.value, 0) and gap > 0 else None
-
-
-def slots_text(facts: Facts) -> str | None:
-    """S and the clamp in words, with where S is from; None without slots."""
-    if facts.slots is None:
-        return None
-    if facts.S is None:
-        return f"{count(facts.slots)} slots; S is not in the log."
-    return f"{count(facts.slots)} slots // S {facts.S} ({facts.S_from}) = {count(facts.slots // facts.S)}."

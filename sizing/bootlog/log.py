@@ -6,13 +6,13 @@ Source: boot-log-formats.md, SGLang 0.5.4 to 0.5.23.
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-
-from pydantic import BaseModel, ConfigDict
+from typing import NamedTuple
 
 from sizing.bootlog.boots import boots_of, is_serving
 from sizing.bootlog.engines import LOOKED_AT, OtherEngine, other_engine
-from sizing.bootlog.facts import Facts, facts_of
+from sizing.bootlog.facts import Facts
 from sizing.bootlog.find import Finder, Line
+from sizing.bootlog.gather import facts_of
 from sizing.bootlog.refusals import RefusedBoot, refused_of
 from sizing.bootlog.said import Crashed
 from sizing.bootlog.text import MAX_BYTES, MAX_UNWRAPPED, Progress, Reader, chunks_of, unwrapped
@@ -23,10 +23,8 @@ WHERE = "log"
 MAX_BOOTS = 200  # of a log; a server that restarts more often needs another cure
 
 
-class Boot(BaseModel):
+class Boot(NamedTuple):
     """One start of one server."""
-
-    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
 
     lines: tuple[Line, ...]
     """What each line said, with its rank, in order."""
@@ -54,10 +52,8 @@ class Boot(BaseModel):
         return self.lines[0].source
 
 
-class Log(BaseModel):
+class Log(NamedTuple):
     """A whole log."""
-
-    model_config = ConfigDict(frozen=True)
 
     boots: tuple[Boot, ...]
     """Oldest first; replicas are boots of their own."""

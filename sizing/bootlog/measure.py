@@ -59,3 +59,17 @@ def least(measured: Iterable[Measured]) -> Measured:
     """The smallest of these, end by end: the engine takes the minimum over ranks (engine-sizing.md section 1)."""
     given = list(measured)
     return Measured(*(min(ends) for ends in zip(*given, strict=True)))
+
+
+def bytes_per_slot_between(first: Measured, first_slots: int, second: Measured, second_slots: int) -> Measured | None:
+    """Bytes of a slot from two pools [GiB] of different, known size [slots]: the padding slot cancels out.
+
+    For lines that do not print max_mamba_cache_size. None for pools of the same size.
+    """
+    apart = second_slots - first_slots
+    if not apart:
+        return None
+    if apart < 0:
+        return bytes_per_slot_between(second, second_slots, first, first_slots)
+    difference = (second.value - first.value, second.low - first.high, second.high - first.low)
+    return Measured(*(end * GIB / apart for end in difference))

@@ -250,7 +250,7 @@ class _Reader:
 
     def _speculation(self) -> None:
         """Without an algorithm there is no speculation, whatever the number of draft tokens."""
-        algorithm = self.text_of("--speculative-algorithm", "--speculative-algo")
+        algorithm = self.text_of("--speculative-algorithm")
         if algorithm is None:
             self.values.pop("D", None)
             self.sources.pop("D", None)
