@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from sizing import Scenario, read_scenario
 from sizing.bootlog import Log, exact_bytes, inputs_of, read_chunks, read_file, read_text
 from sizing.bootlog.arguments import read_arguments
 from sizing.bootlog.forms import ANCHORS, DECODE_ANCHOR, FORMS, form_names, matches
 from sizing.bootlog.measure import Printed
 from sizing.bootlog.said import Refused
 from sizing.models import entry, read_config
+from sizing.slots import slots_per_request
 
 GOLDEN = Path(__file__).parent / "golden"
 BOOT = (GOLDEN / "boot_logs" / "0.5.21_kda_mla_tp8.log").read_text(encoding="utf-8")
@@ -339,6 +341,47 @@ def test_refused_boot_keeps_its_numbers() -> None:
     assert log.last == log.boots[1]
 
 
+def test_draft_that_loads_after_the_pools_is_no_restart() -> None:
+    """Before 0.5.14 a draft's weights and its KV line come behind the target's pools, with what those left."""
+    lines = (GOLDEN / "boot_logs" / "0.5.8_gdn_gqa_tp8_eagle4.log").read_text(encoding="utf-8").splitlines()
+    draft = [
+        f"{TP0}Load weight begin. avail mem=20.65 GB",
+        f"{TP0}Load weight end. type=D, dtype=torch.bfloat16, avail mem=19.65 GB, mem usage=1.00 GB.",
+        f"{TP0}KV Cache is allocated. #tokens: 1628480, K size: 0.78 GB, V size: 0.78 GB",
+    ]
+    log = read_text("\n".join([*lines[:-1], *draft, lines[-1]]) + "\n")
+    assert len(log.boots) == 1
+    facts = log.boots[0].facts
+    assert (facts.slots, facts.kv_rows, facts.releases) == (1863, 1_628_480, ("0.5.8",))
+    assert facts.end_gib
+    assert facts.end_gib.value == 60.70
+    assert facts.draft_token_bytes
+    assert facts.draft_token_bytes.holds(1024)
+
+
+def test_rank_behind_a_refusal_is_no_boot() -> None:
+    """What another rank still prints after one was refused belongs to the boot that failed."""
+    end = "Load weight end. elapsed=9.00 s, type=M, avail mem=5.00 GB, mem usage=9.00 GB."
+    log = read_text(
+        "".join(f"[2026-01-15 10:00:01 TP{rank}] Load weight begin. avail mem=14.00 GB\n" for rank in range(2))
+        + f"[2026-01-15 10:00:02 TP0] {end}\n{REFUSED}\n[2026-01-15 10:00:02 TP1] {end}\n"
+    )
+    assert [(boot.failed, boot.facts.ranks) for boot in log.boots] == [(True, ("", "TP0", "TP1"))]
+
+
+def test_lines_as_people_quote_them() -> None:
+    """Several ranks in one tag, indented rests of lines, a label before KV Cache; host caches are not the pools."""
+    log = read_text(
+        "[TP0..3] Mamba Cache is allocated. max_mamba_cache_size: 8,\n         conv_state size: 0.01 GB, "
+        "ssm_state size: 0.10 GB\n[TP0..3] Allocating 62.20 GB host memory for hierarchical KV cache.\n"
+        "[TP0..3] DSA KV Cache is allocated. dtype: torch.bfloat16, #tokens: 1557504,\n         KV size: 2.23 GB\n"
+    )
+    facts = log.boots[0].facts
+    assert (len(log.boots), facts.slots, facts.kv_rows, facts.attention) == (1, 8, 1_557_504, "MLA")
+    assert facts.slot_bytes
+    assert facts.slot_bytes.holds(0.11 * 2**30 / 9)
+
+
 def test_post_capture_sizing_counts() -> None:
     """The reservation is not the pool: tokens, size and requests are those after capture."""
     log = read_text(
@@ -411,6 +454,39 @@ def test_inputs_say_what_was_assumed() -> None:
     assert inputs.sources["mamba_ssm_dtype"] == "assumed"
     assert "L: a boot log does not hold the context of a request. Enter it." in inputs.missing
     assert any("choose the model for the exact number" in sentence for sentence in inputs.assumed)
+
+
+@pytest.mark.parametrize(("S", "requests"), [(5, 51), (4, 64), (3, 85), (1, 257)])
+def test_inputs_lead_to_the_s_of_the_warning(S: int, requests: int) -> None:
+    """Without flags in the log, the inputs are chosen so that solving uses the S that the engine used."""
+    capped = CAPPED.replace("to 51", f"to {requests}").replace("5 state slots", f"{S} state slots")
+    log = read_text(f"{STATE}\n{MLA}\n{capped}\n")
+    assert log.last
+    inputs = inputs_of(log.last.facts)
+    scenario = read_scenario(inputs.values)
+    assert isinstance(scenario, Scenario)
+    assert (slots_per_request(scenario), log.last.facts.clamp) == (S, requests)
+    assert any(source == "assumed" for source in inputs.sources.values())
+
+
+def test_pipeline_stages_differ_without_conflict() -> None:
+    """Bytes are of the stage that has most of them; stages of one model may print different sizes."""
+    stages = "".join(
+        f"[2026-01-15 10:00:05 PP{stage} TP0] {line}\n"
+        for stage, line in (
+            (0, STATE),
+            (1, STATE.replace("13.04", "12.04")),
+            (0, MLA.replace("15.03", "14.03")),
+            (1, MLA),
+        )
+    )
+    log = read_text(stages)
+    facts = log.boots[0].facts
+    assert (len(log.boots), facts.ranks, facts.conflicts) == (1, ("PP0 TP0", "PP1 TP0"), ())
+    assert facts.slot_bytes
+    assert facts.token_bytes
+    assert facts.slot_bytes.value == pytest.approx(13.5 * 2**30 / 258)
+    assert facts.token_bytes.value == pytest.approx(15.03 * 2**30 / 1_167_553)
 
 
 # ---- damaged logs

@@ -77,11 +77,13 @@ class _Progress:
         self.pools: set[Said] = set()
         self.state: Said | None = None
         self.summary = False
+        self.kinds: set[type[Said]] = set()
         self.late: list[Line] = []
         """Weights loaded after the last pool: a draft's before 0.5.14, or a restart's."""
 
     def add(self, line: Line) -> None:
         said = line.said
+        self.kinds.add(type(said))
         if isinstance(said, WeightsBegin | WeightsEnd):
             self._add_weights(said)
             if self.pools:
@@ -154,7 +156,9 @@ class _Boot:
         if isinstance(said, Arguments):
             return self._has_ranks or self._over or said.values.get("node_rank") in self._nodes
         if isinstance(said, OF_A_RANK) and self._over:
-            return True
+            # A rank may be a moment behind the one that was refused: what it prints for the first time is no start.
+            behind = rank is not None and WeightsBegin in rank.kinds and type(said) not in rank.kinds
+            return isinstance(said, WeightsBegin) or not behind
         if rank is None:
             return False
         if isinstance(said, WeightsBegin):
