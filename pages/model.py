@@ -7,19 +7,23 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain, table_text
 from pages.parts.frame import show_page
+from pages.parts.inputs import OWN, take_suggested
 from pages.parts.plot import show_figures
 from sizing import Scenario
 from sizing.examples import within_printed
 from sizing.figures import layers_figure, slots_figure, widths_figure
-from sizing.from_model import filled, geometry_of, suggested
+from sizing.from_model import draft_steps, entry_of, filled, geometry_of, stage_steps, suggested
 from sizing.gpus import GPUS, estimate_rest
 from sizing.link import to_query
-from sizing.models import VERIFICATION_MEANS, Geometry, ModelRefusedError, byte_steps, entry, read_config
-from sizing.models.summary import AtWidth, at_widths, catalogue_rows, layers_in_words
+from sizing.models import VERIFICATION_MEANS, Geometry, ModelRefusedError, byte_steps, read_config
+from sizing.models.reading import QUANTISATION
+from sizing.models.summary import AtWidth, at_widths, catalogue_rows, heads_note, layers_in_words
 from sizing.scenario import read_scenario, widths_of
 from sizing.units import GIB, count, number
 
 MAX_UPLOAD_MB = 4  # the reader takes no more
+MAX_NAME = 60  # characters of a name from a file
+MAX_WEIGHTS_GIB = 65_536  # a bound for slips of the hand, far above any model
 GUESS = (
     "An estimate, not the engine's number: it leaves out weights that every rank repeats, a draft model's weights, "
     "what loading leaves behind, the multimodal reservation and post-capture slack, each of which makes the real rest "
@@ -30,74 +34,130 @@ GUESS = (
 def show_model(scenario: Scenario) -> None:
     """The model of the sidebar, or the config.json that is given here."""
     first = st.container()
-    with st.expander("A model of your own: config.json", expanded=bool(st.session_state.get("kept_config"))):
-        pasted = _given()
+    with st.expander("A model of your own: config.json", expanded=bool(_kept())):
+        given = _given()
     try:
-        geometry = read_config(*pasted) if pasted else _chosen(scenario)
+        geometry = read_config(*given) if given else geometry_of(scenario.model) if scenario.model else None
         if geometry is None:
             first.info("No model is chosen: the bytes are typed in. Choose one in the sidebar, or give a config.json.")
         else:
-            _show(first, scenario, geometry, own=bool(pasted))
+            _show(first, scenario, geometry, own=bool(given))
     except ModelRefusedError as refused:
         first.error(plain(str(refused)))
     _rest(scenario)
     _catalogue()
 
 
+def _kept() -> dict[str, Any]:
+    """What was uploaded or pasted, kept over page changes: `files` by name, and `text`."""
+    kept: dict[str, Any] = st.session_state.setdefault("kept_config", {"files": {}, "text": ""})
+    return kept if kept["files"] or kept["text"] else {}
+
+
 def _given() -> tuple[str | bytes, ...]:
-    """What was uploaded or pasted: config.json, and hf_quant_config.json where it is there; empty for nothing."""
-    files = st.file_uploader(
+    """config.json, and hf_quant_config.json where it is there; empty for nothing."""
+    kept = st.session_state["kept_config"]
+    st.file_uploader(
         "config.json, with hf_quant_config.json where the checkpoint has one",
         type="json",
         accept_multiple_files=True,
         max_upload_size=MAX_UPLOAD_MB,
+        key="config_files",
+        on_change=_take_files,
     )
-    if "pasted_config" not in st.session_state:
-        st.session_state["pasted_config"] = st.session_state.get("kept_config", "")
-    text = st.text_area("or paste config.json", key="pasted_config", height=120, placeholder='{"model_type": "..."}')
-    st.session_state["kept_config"] = text
-    by_name = {file.name.lower(): file.getvalue() for file in files}
-    config = next((data for name, data in by_name.items() if "quant" not in name), None) or text.strip()
-    quantisation = next((data for name, data in by_name.items() if "quant" in name), None)
-    if not config:
-        return ()
-    return (config, quantisation) if quantisation else (config,)
+    if "config_text" not in st.session_state:
+        st.session_state["config_text"] = kept["text"]
+    st.text_area("or paste config.json", key="config_text", height=120, on_change=_take_text, placeholder="{...}")
+    files = kept["files"]
+    if not files:
+        return (kept["text"],) if kept["text"].strip() else ()
+    configs = [name for name in files if name.lower() != QUANTISATION]
+    st.caption(plain(f"Shown: {', '.join(name[:60] for name in files)}. Pasted text waits until they are gone."))
+    st.button("Forget the uploaded files", on_click=_forget_files)
+    if len(configs) != 1:
+        raise ModelRefusedError("unreadable", "config.json", f"{len(configs)} files are a config.json; give one.")
+    quantised = [files[name] for name in files if name.lower() == QUANTISATION]
+    return (files[configs[0]], *quantised)
 
 
-def _chosen(scenario: Scenario) -> Geometry | None:
-    return geometry_of(scenario.model) if scenario.model else None
+def _take_files() -> None:
+    """Keep what was uploaded; a page that is left takes the boxes with it, but not this."""
+    uploaded = st.session_state["config_files"]
+    if uploaded:
+        st.session_state["kept_config"]["files"] = {file.name: file.getvalue() for file in uploaded}
+        _take_dtypes()
+
+
+def _take_text() -> None:
+    st.session_state["kept_config"]["text"] = st.session_state["config_text"]
+    _take_dtypes()
+
+
+def _forget_files() -> None:
+    st.session_state["kept_config"]["files"] = {}
+
+
+def _take_dtypes() -> None:
+    """A model that is given brings its own dtypes and context, as one that is chosen does."""
+    kept = st.session_state["kept_config"]
+    files = {name.lower(): data for name, data in kept["files"].items()}
+    config = next((data for name, data in files.items() if name != QUANTISATION), kept["text"])
+    try:
+        take_suggested(read_config(config, files.get(QUANTISATION)))
+    except ModelRefusedError:
+        return  # said when the page is drawn
+
+
+def _name(scenario: Scenario, geometry: Geometry, *, own: bool) -> str:
+    """The catalogue's name, or what a file calls its architecture, as short inert text."""
+    if not own:
+        return scenario.model
+    return "".join(char for char in geometry.architecture or geometry.model_type if char.isalnum() or char in "_-.")[
+        :60
+    ]
 
 
 def _show(first: DeltaGenerator, scenario: Scenario, geometry: Geometry, *, own: bool) -> None:
     """One model: bytes, layers, widths, formulas, and the way to the balance page. Raises ModelRefusedError."""
-    name = (geometry.architecture or geometry.model_type) if own else scenario.model
+    name, widths = _name(scenario, geometry, own=own), widths_of(scenario)
     tp = scenario.tp_size // scenario.attn_dp_size
-    dtypes = (scenario.mamba_ssm_dtype, scenario.mamba_conv_dtype, scenario.kv_cache_dtype)
-    steps = byte_steps(geometry, tp, dtypes[2], scenario.dcp_size, dtypes[0], dtypes[1])
-    bytes_here = filled(geometry, widths_of(scenario))
-    slot, token = bytes_here["state_bytes_per_slot"], bytes_here["kv_bytes_per_token"]
-    ranks = f"TP{tp}" + (f", {scenario.pp_size} stages" if scenario.pp_size > 1 else "")
-    price = f"One slot costs as much as {number(slot / token)} KV tokens (token_equiv)."
-    first.markdown(
-        f"### {plain(name.partition('/')[2] or name)}: a slot costs {count(slot)} bytes, a token {count(token)} bytes "
-        f"on one rank at {ranks}\n\n" + plain(f"{layers_in_words(geometry)} {price}")
-    )
+    steps = byte_steps(geometry, tp, widths.kv, widths.dcp_size, widths.ssm, widths.conv)
+    bytes_here = filled(geometry, widths)
+    first.markdown(_headline(name if own else name.partition("/")[2], scenario, geometry, bytes_here))
+    if note := heads_note(geometry, tp):
+        first.warning(plain(f"{note[:1].upper()}{note[1:]}."))
     _to_balance(first, scenario, geometry, bytes_here, own=own)
     show_figures(
         {
             "layers": (layers_figure(geometry, name), layers_in_words(geometry)),
-            "slots": (slots_figure(geometry, name, dtypes[0], dtypes[1]), "Bytes of a slot over TP widths."),
+            "slots": (slots_figure(geometry, name, widths.ssm, widths.conv), "Bytes of a slot over TP widths."),
             "widths": (widths_figure(geometry, name), "token_equiv over TP widths and dtypes."),
         },
         key="model_figures",
     )
+    steps = (*steps, *stage_steps(geometry, widths, bytes_here), *draft_steps(geometry, widths))
     st.markdown("\n\n".join(_words(scenario, geometry, steps, own=own)))
+
+
+def _headline(name: str, scenario: Scenario, geometry: Geometry, bytes_here: dict[str, Any]) -> str:
+    """What a slot and a token cost on one rank, at which widths and dtypes."""
+    slot, row, dcp = bytes_here["state_bytes_per_slot"], bytes_here["kv_bytes_per_token"], scenario.dcp_size
+    widths = f"TP{scenario.tp_size // scenario.attn_dp_size}"
+    widths += f", {scenario.pp_size} stages" if scenario.pp_size > 1 else ""
+    token = f"a KV row of dcp_size {dcp} tokens" if dcp > 1 else "a token"
+    equiv = "token_equiv x dcp_size" if dcp > 1 else "token_equiv"
+    price = f"One slot costs as much as {number(slot / row * dcp)} KV tokens ({equiv})"
+    at = f"at {scenario.mamba_ssm_dtype} SSM and {scenario.kv_cache_dtype} KV"
+    costs = f"a slot costs {count(slot)} bytes, {token} {count(row)} bytes on one rank at {widths}"
+    return f"### {plain(f'{name}: {costs}')}\n\n{plain(f'{layers_in_words(geometry)} {price}, {at}.')}"
 
 
 def _words(scenario: Scenario, geometry: Geometry, steps: Any, *, own: bool) -> list[str]:
     """Formulas, bytes by TP width, what the file says, and how sure the entry is."""
     rows = at_widths(geometry, scenario.mamba_ssm_dtype, scenario.mamba_conv_dtype, scenario.kv_cache_dtype)
-    asks = ", ".join(f"{field} {value}" for field, value in suggested(geometry).items())
+    asks = ", ".join(
+        f"{field} {count(value) if isinstance(value, int) else value}" for field, value in suggested(geometry).items()
+    )
     parts = [
         "#### The bytes, with the model's numbers",
         table_text(
@@ -109,11 +169,12 @@ def _words(scenario: Scenario, geometry: Geometry, steps: Any, *, own: bool) -> 
         plain(f"Without flags the checkpoint itself asks for {asks}. {' '.join(geometry.notes)}"),
     ]
     if not own:
-        found = entry(scenario.model)
+        found = entry_of(scenario.model)
+        notes = f" Notes: {'; '.join(found.notes)}." if found.notes else ""
         parts.append(
             plain(
                 f"How sure: {found.verification}, {VERIFICATION_MEANS[found.verification]}. Sources: "
-                f"{'; '.join(found.sources)}. {' '.join(found.notes)}"
+                f"{'; '.join(found.sources)}.{notes}"
             )
         )
         if agrees := within_printed(scenario):
@@ -129,12 +190,12 @@ def _widths_table(rows: tuple[AtWidth, ...]) -> str:
             str(row.tp),
             *(_or_dash(value) for value in (row.conv, row.ssm, row.slot, row.token)),
             number(row.token_equiv) if row.token_equiv else "-",
-            row.why_not,
+            row.why_not or row.note,
         )
         for row in rows
     ]
-    if any(row.why_not for row in rows):
-        return table_text((*columns, "why not"), cells)
+    if any(row.why_not or row.note for row in rows):
+        return table_text((*columns, "note"), cells)
     return table_text(columns, (row[:-1] for row in cells))
 
 
@@ -149,13 +210,13 @@ def _to_balance(
     if not own:
         place.page_link("app.py", label="Use it on the balance page", query_params=to_query(scenario), icon="⚖️")
         return
-    context = {"context_length": geometry.context_length} if geometry.context_length else {}
-    values = scenario.stated() | context | bytes_here
-    name = "".join(char for char in geometry.architecture or geometry.model_type if char.isalnum())[:50]
-    found = read_scenario(values | {"model": "", "name": f"{name}, TP{scenario.tp_size}"})
+    values = scenario.stated() | bytes_here | {"model": "", "name": f"{OWN}{_name(scenario, geometry, own=True)}"[:60]}
+    found = read_scenario(values)
     if isinstance(found, Scenario):
-        label = "Use its bytes on the balance page (they hold for this TP width)"
+        label = "Use its bytes on the balance page (they hold for these widths)"
         place.page_link("app.py", label=label, query_params=to_query(found), icon="⚖️")
+    else:
+        place.caption(plain("\n".join(problem.sentence for problem in found)))
 
 
 def _rest(scenario: Scenario) -> None:
@@ -163,12 +224,16 @@ def _rest(scenario: Scenario) -> None:
     st.markdown("#### Before there is a boot log: an estimate of rest")
     gpu, weights, fraction = st.columns(3)
     chosen = gpu.selectbox("GPU", GPUS, format_func=lambda item: item.name, key="gpu")
-    size = weights.number_input("Weights of the whole model [GiB]", value=None, min_value=0.0, key="weights_gib")
-    static = fraction.number_input(
-        "--mem-fraction-static", value=None, min_value=0.01, max_value=0.99, step=0.01, key="fraction"
-    )
+    size = _kept_number(weights, "weights_gib", "Weights of the whole model [GiB]")
+    static = _kept_number(fraction, "fraction", "--mem-fraction-static", step=0.01)
     if size is None or static is None:
         st.caption("Enter the weights and the fraction that you start with.")
+        return
+    if not 0 < static < 1 or not 0 < size < MAX_WEIGHTS_GIB:
+        st.error(
+            f"The fraction must be between 0 and 1, the weights between 0 and {count(MAX_WEIGHTS_GIB)} GiB: correct "
+            "what is typed."
+        )
         return
     rest = estimate_rest(chosen.memory_bytes, round(size * GIB), static, scenario.tp_size, scenario.pp_size)
     steps = (
@@ -182,6 +247,15 @@ def _rest(scenario: Scenario) -> None:
     found = read_scenario(scenario.stated() | {"rest_gib": round(rest, 3)})
     if isinstance(found, Scenario):
         st.page_link("app.py", label="Use this rest on the balance page", query_params=to_query(found), icon="⚖️")
+
+
+def _kept_number(place: DeltaGenerator, key: str, title: str, **more: Any) -> float | None:
+    """A number that another page does not empty."""
+    if key not in st.session_state:
+        st.session_state[key] = st.session_state.get(f"kept_{key}")
+    value: float | None = place.number_input(title, value=None, key=key, **more)
+    st.session_state[f"kept_{key}"] = value
+    return value
 
 
 def _catalogue() -> None:

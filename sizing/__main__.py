@@ -8,10 +8,12 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
+from sizing.bootlog import Boot, Log, read_chunks, read_file
+from sizing.diagnosis import Diagnosis, as_printed, diagnose, likely_model, models_that_fit, readings
 from sizing.dtypes import KvDtype, StateDtype
 from sizing.flags import flags
 from sizing.flips import flips
-from sizing.from_model import geometry_of, suggested
+from sizing.from_model import geometry_of, servable, suggested
 from sizing.lifts import lifts
 from sizing.models import (
     Geometry,
@@ -27,7 +29,7 @@ from sizing.models import (
 )
 from sizing.models.fields import MAX_FILE_BYTES
 from sizing.models.summary import layers_in_words
-from sizing.problems import Problem, RefusedError, listed
+from sizing.problems import Problem, RefusedError, listed, shown
 from sizing.scenario import DEFAULTS, FIELDS, Scenario, extra, read_scenario
 from sizing.solve import Sizing, solve
 from sizing.units import count, number
@@ -35,6 +37,7 @@ from sizing.verdict import advice, verdict
 from sizing.working import comparisons, working
 
 MAX_INPUT_LENGTH = 1_000_000  # characters; a scenario has some fifty short values; anything near this is not one
+CHUNK = 2**20  # bytes of a log that are read at a time
 USAGE_ERROR = 2  # argparse's own exit status for wrong input
 REFUSED = 1
 
@@ -83,6 +86,16 @@ def _parser() -> argparse.ArgumentParser:
     model.add_argument("--ssm-dtype", choices=get_args(StateDtype), help="SSM dtype (what the checkpoint implies)")
     model.add_argument("--conv-dtype", choices=get_args(StateDtype), default="bfloat16", help="conv dtype (bfloat16)")
     model.set_defaults(run=_model)
+    log = commands.add_parser(
+        "log",
+        help="read a boot log and put what it prints beside what the rules predict",
+        description="Read a boot log of SGLang 0.5.4 to 0.5.23, plain or gzip: the bytes of a slot and of a token, "
+        "rest, S, what was printed, and what the same flags give by the rules. FILE is - for standard input.",
+    )
+    log.add_argument("file", metavar="FILE", help="boot log, or - for standard input")
+    log.add_argument("--model", metavar="NAME", help="a name of the catalogue, for exact bytes (the one that fits)")
+    log.add_argument("--length", metavar="L", type=int, default=DEFAULTS["L"], help="context per request [tokens]")
+    log.set_defaults(run=_log)
     return parser
 
 
@@ -134,14 +147,66 @@ def _model(options: argparse.Namespace) -> int:
 
 def _geometry(config: str) -> Geometry:
     """A catalogued name, a folder, a file or standard input. Raises ModelRefusedError."""
-    if config != "-" and Path(config).is_dir():
-        return read_folder(Path(config))
-    if config != "-" and not Path(config).exists():
-        try:
-            return geometry_of(config)
-        except KeyError:
-            _stop_with(f"{config} is no file, no folder and no name of the catalogue.", where="CONFIG")
-    return read_config(_head(config) if config == "-" else Path(config).read_bytes()[: MAX_FILE_BYTES + 1])
+    try:
+        return geometry_of(config)
+    except KeyError:
+        pass
+    try:
+        if config == "-":
+            return read_config(_standard_input(MAX_FILE_BYTES))
+        if Path(config).is_dir():
+            return read_folder(Path(config))
+        with Path(config).open("rb") as file:
+            return read_config(file.read(MAX_FILE_BYTES + 1))
+    except (OSError, ValueError):
+        _stop_with(f"{shown(config)} is no name of the catalogue, and no file or folder to read.", where="CONFIG")
+
+
+def _standard_input(most: int) -> bytes:
+    """At most so many bytes and one more, so that too much can be told."""
+    buffer = getattr(sys.stdin, "buffer", None)
+    return buffer.read(most + 1) if buffer else sys.stdin.read(most + 1).encode("utf-8", "replace")
+
+
+def _log(options: argparse.Namespace) -> int:
+    log = _read_log(options.file)
+    for problem in log.problems:
+        print(problem.sentence, file=sys.stderr)
+    if log.last is None:
+        return USAGE_ERROR
+    boot, facts = log.last, log.last.facts
+    model = options.model if options.model is not None else likely_model(facts, models_that_fit(facts))
+    if model and model not in servable():
+        _stop_with(f"{model} is no model of the catalogue that has both pools.", where="--model")
+    found = diagnose(facts, model=model, stated={"L": options.length})
+    print("\n".join(_log_lines(boot, found, options.length)))
+    return REFUSED if boot.refused else 0
+
+
+def _log_lines(boot: Boot, found: Diagnosis, length: int) -> list[str]:
+    """What was read, beside what is predicted, and what is missing or was assumed."""
+    if boot.refused:
+        lines = [boot.refused.refusal.sentence]
+    else:
+        lines = [" ".join(as_printed(boot.facts, length)) or "This log does not say what runs."]
+    table = [
+        (name, value, f"{between}  {source}".strip()) for name, value, between, source in readings(boot.facts, found)
+    ]
+    lines += ["", *_aligned(table)]
+    if found.beside:
+        beside = [(row.quantity, f"{row.predicted} / {row.printed}", row.why) for row in found.beside]
+        lines += ["", "predicted / printed:", *_aligned(beside)]
+    sentences = [*boot.facts.conflicts, *(problem.sentence for problem in found.problems), found.refused]
+    lines += ["", *sentences, *found.inputs.missing, *found.inputs.assumed]
+    words = flags(found.sizing) if found.sizing and not boot.refused else None
+    return [*lines, "", f"set: {words.ratio or words.pin}", words.why] if words else lines
+
+
+def _read_log(file: str) -> Log:
+    try:
+        return read_chunks(iter(lambda: sys.stdin.buffer.read(CHUNK), b"")) if file == "-" else read_file(Path(file))
+    except OSError as error:
+        _stop_with(f"{file} cannot be read ({error.__class__.__name__}). Name a boot log, or - for standard input.")
 
 
 def _stop(problems: list[Problem]) -> NoReturn:

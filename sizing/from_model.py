@@ -3,15 +3,18 @@
 Source: model-geometry.md through `sizing.models`. Nothing here is rounded: every number is the engine's integer.
 """
 
+import re
 from functools import cache
 from typing import Any, NamedTuple
 
 from sizing.dtypes import KvDtype, StateDtype
-from sizing.models.catalogue import catalogue, entry
+from sizing.models.catalogue import Entry, catalogue, entry
 from sizing.models.geometry import Geometry, kv_bytes_per_token, ring_bytes_per_request, state_bytes
 from sizing.models.pipeline import charged_bytes, most_kv_bytes, stages
 from sizing.models.reading import read_config
 from sizing.models.refusal import ModelRefusedError
+from sizing.step import Step
+from sizing.units import count
 
 # The fields of a scenario that follow from its model; they are typed in only where no model is named.
 FILLED = (
@@ -49,15 +52,45 @@ class Widths(NamedTuple):
 
 @cache
 def geometry_of(model: str) -> Geometry:
-    """The geometry of a catalogued model. Raises KeyError, or ModelRefusedError for one that cannot be sized."""
-    found = entry(model)
+    """The geometry of a catalogued model, by its name, that of one of the same shapes, or the name without its owner.
+
+    Raises KeyError, or ModelRefusedError for one that cannot be sized.
+    """
+    found = entry_of(model)
     return read_config(found.config, found.quantisation)
+
+
+def entry_of(model: str) -> Entry:
+    """The catalogue's entry for such a name. Raises KeyError."""
+    return entry(_ids()[model.lower()])
+
+
+@cache
+def _ids() -> dict[str, str]:
+    """Every name in lower case to the entry's id; a short name that two owners share is left out."""
+    whole = {name.lower(): item.id for item in catalogue() for name in (*_twins(item), item.id)}
+    short: dict[str, set[str]] = {}
+    for name, id in whole.items():
+        short.setdefault(name.partition("/")[2], set()).add(id)
+    return {name: ids.pop() for name, ids in short.items() if len(ids) == 1} | whole
+
+
+def _twins(item: Entry) -> tuple[str, ...]:
+    """Checkpoints of the same shapes that are named in full."""
+    return tuple(name for name in item.same_shapes if re.fullmatch(r"[\w.-]+/[\w.-]+", name))
 
 
 @cache
 def servable() -> tuple[str, ...]:
     """The catalogued models that have both pools, in the catalogue's order."""
     return tuple(item.id for item in catalogue() if _is_servable(item.id))
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """The same, and every checkpoint of the same shapes, in order of the alphabet."""
+    found = {name for item in catalogue() if _is_servable(item.id) for name in (item.id, *_twins(item))}
+    return tuple(sorted(found, key=str.lower))
 
 
 def _is_servable(model: str) -> bool:
@@ -114,6 +147,45 @@ def draft_bytes(geometry: Geometry, widths: Widths) -> int:
     tp = widths.tp_size // widths.attn_dp_size
     row = kv_bytes_per_token(geometry, tp, widths.kv, widths.dcp_size)
     return int(row * geometry.draft_layers / len(geometry.kv_layers)) if geometry.kv_layers else 0
+
+
+def draft_steps(geometry: Geometry, widths: Widths) -> tuple[Step, ...]:
+    """The KV row of the draft head that comes with a model, as a formula; empty without one."""
+    size = draft_bytes(geometry, widths)
+    if not size:
+        return ()
+    row = kv_bytes_per_token(geometry, widths.tp_size // widths.attn_dp_size, widths.kv, widths.dcp_size)
+    return (
+        Step(
+            quantity="Draft KV bytes per token, its own head",
+            formula="int(KV bytes x draft layers / attention layers)",
+            numbers=f"int({count(row)} x {geometry.draft_layers} / {len(geometry.kv_layers)})",
+            result=count(size),
+        ),
+    )
+
+
+def stage_steps(geometry: Geometry, widths: Widths, fields: dict[str, Any]) -> tuple[Step, ...]:
+    """What pipeline stages leave of the bytes, as formulas; empty without stages."""
+    if widths.pp_size == 1:
+        return ()
+    across = stages(geometry, widths.pp_size)
+    whole = state_bytes(geometry, widths.tp_size // widths.attn_dp_size, widths.ssm, widths.conv).total
+    state, kv = (max(len(layers) for layers in kind) for kind in zip(*(stage[1:] for stage in across), strict=True))
+    return (
+        Step(
+            quantity="State bytes per slot, largest stage",
+            formula="int(bytes per slot x state layers of the stage / all state layers)",
+            numbers=f"int({count(whole)} x {state} / {len(geometry.state_layers)})",
+            result=count(fields["state_bytes_per_slot"]),
+        ),
+        Step(
+            quantity="KV bytes per token, stage with most attention",
+            formula="the row of its attention layers",
+            numbers=f"{kv} of {len(geometry.kv_layers)} attention layers",
+            result=count(fields["kv_bytes_per_token"]),
+        ),
+    )
 
 
 def _check_pools(geometry: Geometry) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from sizing.from_model import FILLED
 from sizing.problems import Problem, from_validation
 from sizing.scenario import DEFAULTS, FIELDS, LABELS, Scenario
 
@@ -53,7 +54,8 @@ def _fitted(values: dict[str, Any]) -> tuple[Scenario, list[Problem]]:
         return Scenario.model_validate(values), []
     except ValidationError as error:
         sentence = from_validation(error, LABELS)[0].sentence
-    for name in values:
+    # Beside a model that is named, the bytes that contradict it go first.
+    for name in sorted(values, key=lambda name: "model" in values and name not in FILLED):
         others = {key: value for key, value in values.items() if key != name}
         try:
             scenario = Scenario.model_validate(others)

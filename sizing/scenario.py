@@ -32,6 +32,8 @@ MAX_REST_GIB = 65_536
 MAX_RATIO = 1_000_000_000
 # Twice this (rescaled to float32), times the most requests, times the most drafts, still fits an int64.
 MAX_SLOT_BYTES = 2**34
+# This, times the longest ring, times the most requests, fits an int64 too.
+MAX_RING_BYTES = 2**26
 
 
 def _no_bool(value: object) -> object:
@@ -245,7 +247,7 @@ class Scenario(BaseModel):
         "ReplaySSM only. It holds for the conv dtype that runs.",
         unit="bytes per rank",
         ge=1,
-        le=MAX_SLOT_BYTES,
+        le=MAX_RING_BYTES,
     )
     family: Family = _input(
         "KDA",

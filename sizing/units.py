@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 GIB = 2**30
 MIB = 2**20
+KIB = 2**10
 
 
 def count(value: int) -> str:

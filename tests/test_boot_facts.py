@@ -1,6 +1,6 @@
 """Sixteen boot logs, 0.5.4 to 0.5.23: from `rest` and the bytes to what each of them prints.
 
-golden/boot_facts.json holds the numbers of each log; the table below holds what else its lines say, by the log's name.
+golden/boot_logs/facts.json holds the numbers of each log; the table below holds what else its lines say, by its name.
 `rest` was not printed by any release: it is what the log was made with (`Load weight end` less the slack).
 """
 
@@ -14,7 +14,7 @@ from sizing import Scenario, Split, solve
 from sizing.solve import Sizing
 from sizing.units import GIB
 
-FACTS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "golden" / "boot_facts.json").read_text())
+FACTS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "golden" / "boot_logs" / "facts.json").read_text())
 
 MEM_FRACTION = 0.85  # `mem_fraction_static` in all sixteen
 # Conv part of a slot: linear layers x columns x width x 2 bytes (model-geometry.md, sections 2 and 5).

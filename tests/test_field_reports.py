@@ -1,6 +1,6 @@
 """What people saw on their own servers, against what we compute from the inputs they stated.
 
-golden/field holds one file for each report: the settings, the figures of its log's lines as read by hand, the bytes
+golden/reports holds one file for each report: the settings, the figures of its log's lines as read by hand, the bytes
 (from the architecture, or from the log where the architecture is not known) and what came out. A report names no
 release; the newest is taken. What a report does not print stands at a default that its results do not depend on.
 Reading a log, how far its rounding reaches, and the slot size by dividing by N are a later part's.
@@ -22,7 +22,7 @@ from sizing.split import slots_set
 from sizing.units import GIB
 
 Report = dict[str, Any]
-FOLDER = Path(__file__).parent / "golden" / "field"
+FOLDER = Path(__file__).parent / "golden" / "reports"
 REPORTS: list[Report] = [json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))]
 
 # Where a report prints no bytes, only counts are compared: the worked example's bytes stand in, with room for all.

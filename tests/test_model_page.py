@@ -82,16 +82,16 @@ def test_choosing_a_model_takes_its_dtypes(page: AppTest) -> None:
 )
 def test_a_config_that_gives_no_bytes_is_refused_in_a_sentence(page: AppTest, text: str, sentence: str) -> None:
     """No traceback, no bytes of another model, and the text stays in its box."""
-    page.text_area(key="pasted_config").set_value(text).run()
+    page.text_area(key="config_text").set_value(text).run()
     assert not page.exception
     assert sentence in page.error[0].value.replace("\\", "")
     assert "a slot costs" not in words(page)
-    assert page.text_area(key="pasted_config").value == text
+    assert page.text_area(key="config_text").value == text
 
 
 def test_a_pasted_config_is_sized_and_carried_by_its_bytes(page: AppTest) -> None:
     """A model that is not in the sidebar goes to the balance page as typed bytes."""
-    page.text_area(key="pasted_config").set_value(json.dumps(entry("Qwen/Qwen3.5-0.8B").config))
+    page.text_area(key="config_text").set_value(json.dumps(entry("Qwen/Qwen3.5-0.8B").config))
     page.session_state["tp_size"] = "1"
     page.run()
     assert not page.exception
@@ -108,6 +108,9 @@ def test_rest_is_estimated_and_labelled(page: AppTest) -> None:
     text = words(page.run())
     assert "= 11.68 GiB per rank." in text
     assert "An estimate, not the engine's number" in text
+    page.number_input(key="fraction").set_value(90.0)
+    assert "The fraction must be between 0 and 1" in page.run().error[0].value
+    page.number_input(key="fraction").set_value(0.9)
     page.number_input(key="weights_gib").set_value(4800.0)
     assert "The weights do not fit" in page.run().error[0].value
 
@@ -174,7 +177,7 @@ def test_the_command_reads_a_file_and_a_folder(model: Run, tmp_path_factory: pyt
     [
         (("moonshotai/Kimi-K3", "--tp", "7"), "cannot be spread over attention TP 7"),
         (("moonshotai/Kimi-K3", "--pp", "94"), "pp_size must be from 1 to 93 (layers), not 94."),
-        (("no/such",), "no/such is no file, no folder and no name of the catalogue."),
+        (("no/such",), "“no/such” is no name of the catalogue, and no file or folder to read."),
     ],
 )
 def test_the_command_refuses_in_one_sentence(model: Run, arguments: tuple[str, ...], sentence: str) -> None:

@@ -13,13 +13,18 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain
-from pages.parts.inputs import draw_inputs, draw_sliders, hold, keep, put, standing
+from pages.parts.inputs import draw_inputs, draw_sliders, hold, put, restore, standing
 from sizing import Problem, Scenario, read_scenario
 from sizing.from_model import FILLED
 from sizing.link import from_query, to_query
 from sizing.scenario import DEFAULTS
 
-PAGES = {"app.py": "Balance", "pages/model.py": "Model", "pages/reference.py": "Reference"}
+PAGES = {
+    "app.py": "Balance",
+    "pages/model.py": "Model",
+    "pages/clamped.py": "Log",
+    "pages/reference.py": "Reference",
+}
 
 
 def show_page(title: str, body: Callable[[Scenario], None]) -> None:
@@ -42,6 +47,7 @@ def _live(links: DeltaGenerator, sliders: DeltaGenerator, body: Callable[[Scenar
     if isinstance(found, Scenario):
         _write_link(found)
         st.session_state["filled"] = {name: getattr(found, name) for name in FILLED}
+        st.session_state["filled_of"] = found.model
     _page_links(links)
     if not isinstance(found, Scenario):
         _stop(found)
@@ -80,7 +86,7 @@ def _read_link(page: str) -> None:
         state["page"] = page
         for widget in ("split_drawn", "model_drawn", "L_slider"):  # on another page these are new and know nothing
             state.pop(widget, None)
-        keep(*DEFAULTS)
+        restore()
     if first or (query != state["link"] and not moved and (same_page or query)):
         scenario, state["problems"] = from_query(query)
         for name, value in scenario.model_dump().items():

@@ -12,7 +12,8 @@ import streamlit as st
 
 from sizing.curves import L_HIGH, L_LOW
 from sizing.dtypes import KvDtype, StateDtype
-from sizing.from_model import FILLED, geometry_of, servable, suggested
+from sizing.from_model import FILLED, geometry_of, names, suggested
+from sizing.models import Geometry
 from sizing.releases import RELEASES
 from sizing.scenario import (
     DEFAULTS,
@@ -72,6 +73,12 @@ def keep(*names: str) -> None:
     for name in names:
         there = st.session_state.get(name)
         put(name, held[name] if there in (None, "") else there)
+
+
+def restore() -> None:
+    """Set every input as it stood when the page before was drawn."""
+    for name, value in st.session_state.get("held", {}).items():
+        st.session_state[name] = value
 
 
 def put(name: str, value: object) -> None:
@@ -209,7 +216,7 @@ def _model() -> None:
         state["model_drawn"] = state["model"]
     st.selectbox(
         _title("model"),
-        sorted({TYPED_BYTES, *servable(), state["model"]}),
+        list(dict.fromkeys((TYPED_BYTES, *names(), state["model"]))),
         format_func=lambda model: model.partition("/")[2] or "none: bytes typed in",
         key="model",
         on_change=_take_model,
@@ -217,13 +224,23 @@ def _model() -> None:
     )
 
 
+OWN = "config.json: "  # how a scenario is named that came from a file
+
+
+def take_suggested(geometry: Geometry) -> None:
+    """What a checkpoint asks for, where no flag says otherwise: its dtypes and its context."""
+    for name, value in suggested(geometry).items():
+        put(name, value)
+
+
 def _take_model() -> None:
     """A model brings its own dtypes and context; leaving it brings its bytes into the boxes."""
     state = st.session_state
     if state["model"]:
-        for name, value in suggested(geometry_of(state["model"])).items():
-            put(name, value)
-    else:
+        if str(state.get("name", "")).startswith(OWN):
+            state["name"] = ""  # of the file before
+        take_suggested(geometry_of(state["model"]))
+    elif state.get("filled_of") == state.get("model_drawn"):
         for name, value in state.get("filled", {}).items():
             put(name, value)
             state["held"][name] = state[name]

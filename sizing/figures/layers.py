@@ -6,15 +6,12 @@ from sizing.dtypes import KvDtype, StateDtype
 from sizing.figures.theme import Figure, Label, axis, labels, layout, line, source_axis, text
 from sizing.models.geometry import Geometry
 from sizing.models.summary import TP_WIDTHS, at_widths, layers_in_words
-from sizing.units import MIB, count, number
+from sizing.units import KIB, MIB, count, number
 
 STRIP_HEIGHT, WIDTHS_HEIGHT = 220, 420
 HEADROOM = 1.12  # of the highest bar: room for its label
 CHARACTERS, NARROW = 150, 88  # of a line of inputs in the whole and in half the main column at 1440 px
 READ_AS = "Geometry as SGLang 0.5.23 reads it"
-
-# What the letters of Geometry.strip hold, each with the colour of its words.
-KINDS = {"S": ("state", "@state"), "K": ("KV", "@kv"), "B": ("state and KV", "@ink"), "-": ("neither", "@muted")}
 
 
 def layers_figure(geometry: Geometry, name: str) -> Figure:
@@ -53,20 +50,18 @@ def _cells(name: str, at: list[int], heights: list[float], colour: str) -> Figur
 
 
 def _legend(geometry: Geometry) -> list[Figure]:
-    """The kinds that occur, each in its colour, above the strip."""
-    found = [kind for kind in KINDS if kind in geometry.strip]
+    """How many layers hold each, in its colour, above the strip."""
+    state, kv = set(geometry.state_layers), set(geometry.kv_layers)
+    both = " (in the same layers)" if state & kv else ""
+    named = (
+        ("state", len(state), "@state"),
+        (f"KV{both}", len(kv), "@kv"),
+        ("neither", geometry.layers - len(state | kv), "@muted"),
+    )
     return [
-        text(
-            f"<b>{KINDS[kind][0]} {geometry.strip.count(kind)}</b>",
-            x=at * 0.1,
-            y=1.06,
-            xref="paper",
-            yref="y",
-            color=KINDS[kind][1],
-            size=12,
-        )
+        text(f"<b>{words} {number}</b>", x=at * 0.1, y=1.06, xref="paper", yref="y", color=colour, size=12)
         | {"xanchor": "left", "yanchor": "bottom"}
-        for at, kind in enumerate(found)
+        for at, (words, number, colour) in enumerate(kind for kind in named if kind[1])
     ]
 
 
@@ -75,14 +70,16 @@ def slots_figure(geometry: Geometry, name: str, ssm: StateDtype, conv: StateDtyp
     title, given = "Bytes of a slot by TP width", [name, f"SSM {ssm}, conv {conv}", "no pipeline stages"]
     figure = layout(given, title, height=WIDTHS_HEIGHT, characters=NARROW)
     slots = {f"TP{row.tp}": (row.ssm or 0, row.conv or 0) for row in at_widths(geometry, ssm, conv, "bfloat16")}
-    whole = {width: sum(parts) / MIB for width, parts in slots.items() if any(parts)}
+    most = max((sum(parts) for parts in slots.values()), default=0)
+    unit, scale = ("MiB", MIB) if most >= MIB else ("KiB", KIB)
+    whole = {width: sum(parts) / scale for width, parts in slots.items() if any(parts)}
     figure["barmode"] = "stack"
     figure["bargap"] = 0.45
     figure["xaxis"] = source_axis("attention TP width", READ_AS, type="category")
-    figure["yaxis"] = axis("MiB per slot on one rank", range=[0, HEADROOM * max(whole.values(), default=1)])
+    figure["yaxis"] = axis(f"{unit} per slot on one rank", range=[0, HEADROOM * max(whole.values(), default=1)])
     figure["annotations"] += [_part_name(at, *named) for at, named in enumerate(PARTS)]
-    bars = [_part(*part, list(whole), [slots[width][at] for width in whole]) for at, part in enumerate(PARTS)]
-    over = [Label(f"{number(size)} MiB", width, size, "top center") for width, size in whole.items()]
+    bars = [_part(*part, list(whole), [slots[width][at] for width in whole], scale) for at, part in enumerate(PARTS)]
+    over = [Label(f"{number(size)} {unit}", width, size, "top center") for width, size in whole.items()]
     return {"data": [*bars, labels(over)], "layout": figure}
 
 
@@ -92,16 +89,16 @@ PARTS = (("SSM part", "@state", ""), ("conv part", "@state_pale", "/"))
 
 def _part_name(at: int, words: str, colour: str, pattern: str) -> Figure:
     shown = f"<b>{words}{', hatched' if pattern else ''}</b>"
-    ink = "@muted" if pattern else colour
+    ink = "@state" if pattern else colour
     return text(shown, x=0.98, y=0.98 - 0.07 * at, xref="paper", yref="paper", color=ink) | {"xanchor": "right"}
 
 
-def _part(words: str, colour: str, pattern: str, names: list[str], sizes: list[int]) -> Figure:
+def _part(words: str, colour: str, pattern: str, names: list[str], sizes: list[int], scale: int) -> Figure:
     return {
         "type": "bar",
         "name": words,
         "x": names,
-        "y": [size / MIB for size in sizes],
+        "y": [size / scale for size in sizes],
         "customdata": [count(size) for size in sizes],
         "hovertemplate": f"{words}: %{{customdata}} bytes<extra></extra>",
         "marker": {
@@ -118,7 +115,8 @@ def widths_figure(geometry: Geometry, name: str) -> Figure:
     figure = layout([name, "no DCP, no pipeline stages"], title, height=WIDTHS_HEIGHT, characters=NARROW, right=170)
     figure["xaxis"] = source_axis("attention TP width", READ_AS, type="log", tickvals=list(TP_WIDTHS))
     lines, named = [], []
-    for look in LOOKS:
+    looks = LOOKS if any(row.ssm for row in at_widths(geometry, "float32", "bfloat16", "bfloat16")) else CONV_ALONE
+    for look in looks:
         rows = [row for row in at_widths(geometry, look.ssm, "bfloat16", look.kv) if row.token_equiv]
         if rows:
             y = [float(row.token_equiv or 0) for row in rows]
@@ -161,4 +159,9 @@ LOOKS = (
     Look("float32", "bfloat16", "float32 SSM, bf16 KV", "@ink", "dash", "middle right", 1.13),
     Look("bfloat16", "fp8_e4m3", "bf16 SSM, fp8 KV", "@muted", "solid", "middle right", 1 / 1.13),
     Look("bfloat16", "bfloat16", "bf16 SSM, bf16 KV", "@muted", "dash", "middle right"),
+)
+# Without an SSM part its dtype changes nothing.
+CONV_ALONE = (
+    Look("float32", "fp8_e4m3", "fp8 KV", "@ink", "solid", "middle right"),
+    Look("float32", "bfloat16", "bf16 KV", "@ink", "dash", "middle right"),
 )

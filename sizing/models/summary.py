@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from sizing.dtypes import KvDtype, StateDtype
 from sizing.models.catalogue import Entry, catalogue
-from sizing.models.geometry import Geometry, kv_bytes_per_token, state_bytes
+from sizing.models.geometry import Geometry, attention_heads_divide, kv_bytes_per_token, state_bytes
 from sizing.models.reading import read_config
 from sizing.models.refusal import ModelRefusedError
 from sizing.units import count
@@ -20,6 +20,8 @@ class AtWidth(NamedTuple):
     ssm: int | None
     token: int | None
     why_not: str
+    note: str = ""
+    """What else the width does to the model."""
 
     @property
     def slot(self) -> int | None:
@@ -42,7 +44,14 @@ def _at_width(geometry: Geometry, tp: int, ssm: StateDtype, conv: StateDtype, kv
         slot, token = state_bytes(geometry, tp, ssm, conv), kv_bytes_per_token(geometry, tp, kv)
     except ModelRefusedError as refused:
         return AtWidth(tp, None, None, None, str(refused))
-    return AtWidth(tp, slot.conv, slot.ssm, token, "")
+    return AtWidth(tp, slot.conv, slot.ssm, token, "", heads_note(geometry, tp))
+
+
+def heads_note(geometry: Geometry, tp: int) -> str:
+    """That a width does not divide the query heads: sizing does not check it, loading does (trap 14)."""
+    if attention_heads_divide(geometry, tp) is not False:
+        return ""
+    return f"{geometry.attention_heads} query heads do not divide by {tp}: the model would not load"
 
 
 def layers_in_words(geometry: Geometry) -> str:

@@ -1,0 +1,162 @@
+"""Read a boot log: from text, chunks or a file to boots with their facts, and what could not be read.
+
+Source: boot-log-formats.md, SGLang 0.5.4 to 0.5.23.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from sizing.bootlog.boots import boots_of, is_serving
+from sizing.bootlog.engines import LOOKED_AT, OtherEngine, other_engine
+from sizing.bootlog.facts import Facts
+from sizing.bootlog.find import Finder, Line
+from sizing.bootlog.gather import facts_of
+from sizing.bootlog.refusals import RefusedBoot, refused_of
+from sizing.bootlog.said import Crashed
+from sizing.bootlog.text import MAX_BYTES, MAX_UNWRAPPED, Progress, Reader, chunks_of, unwrapped
+from sizing.problems import Problem
+from sizing.units import count
+
+WHERE = "log"
+MAX_BOOTS = 200  # of a log; a server that restarts more often needs another cure
+
+
+class Boot(NamedTuple):
+    """One start of one server."""
+
+    lines: tuple[Line, ...]
+    """What each line said, with its rank, in order."""
+    facts: Facts
+    refused: RefusedBoot | None
+    """Why the engine would not start."""
+    crashed: bool
+    """It ended with an exception that is no refusal."""
+    serving: bool
+    """It got as far as serving."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the engine refused to start."""
+        return self.refused is not None
+
+    @property
+    def first_line(self) -> int:
+        """Where it begins in the log, from 1."""
+        return self.lines[0].number
+
+    @property
+    def source(self) -> str:
+        """The collector's mark of its first line, as a container's name; empty without one."""
+        return self.lines[0].source
+
+
+class Log(NamedTuple):
+    """A whole log."""
+
+    boots: tuple[Boot, ...]
+    """Oldest first; replicas are boots of their own."""
+    other_engine: str | None
+    """The engine that wrote it, if it is not SGLang."""
+    problems: tuple[Problem, ...]
+    lines_read: int
+    bytes_read: int
+
+    @property
+    def last(self) -> Boot | None:
+        """The boot that counts: the last that was not refused, else the last."""
+        counting = [boot for boot in self.boots if not boot.failed] or list(self.boots)
+        return counting[-1] if counting else None
+
+    @property
+    def failed(self) -> tuple[Boot, ...]:
+        """The boots that the engine refused."""
+        return tuple(boot for boot in self.boots if boot.failed)
+
+
+def read_text(text: str, progress: Progress | None = None) -> Log:
+    """A log as text, as from a paste. Raises nothing: what is wrong is among `problems`."""
+    return read_chunks([text.encode("utf-8", "replace")], progress)
+
+
+def read_file(path: Path, progress: Progress | None = None) -> Log:
+    """A log in a file, plain or gzip. Raises OSError where it cannot be read."""
+    return read_chunks(chunks_of(path), progress)
+
+
+def read_chunks(chunks: Iterable[bytes], progress: Progress | None = None) -> Log:
+    """A log in chunks of bytes, plain or gzip; `progress` is called with the bytes taken so far.
+
+    Memory stays bounded whatever the size; nothing beyond MAX_BYTES is read. What the chunks raise is passed on.
+
+    >>> log = read_chunks([b"Mamba Cache is allocated. max_mamba_cache_size: 257, conv_state size: 0.46GB, ",
+    ...                    b"ssm_state size: 13.04GB "])
+    >>> log.last.facts.slots, round(log.last.facts.slot_bytes.value)
+    (257, 56184165)
+    """
+    reader, finder, head = Reader(chunks, progress), Finder(), bytearray()
+    found = boots_of(finder.lines(_watched(_blocks(reader), head)))
+    boots = tuple(map(_boot, found[-MAX_BOOTS:]))
+    # SGLang's own lines count whatever else the log holds.
+    other = None if boots else other_engine(bytes(head))
+    return Log(
+        boots=() if other else boots,
+        other_engine=other.name if other else None,
+        problems=tuple(_problems(reader, finder, len(found), other)),
+        lines_read=finder.lines_read,
+        bytes_read=reader.bytes_read,
+    )
+
+
+def _boot(lines: list[Line]) -> Boot:
+    return Boot(
+        lines=tuple(lines),
+        facts=facts_of(lines),
+        refused=refused_of(lines),
+        crashed=any(isinstance(line.said, Crashed) for line in lines),
+        serving=is_serving(lines),
+    )
+
+
+def _blocks(reader: Reader) -> Iterator[bytes]:
+    """The blocks of a log; of a short one all at once, its wrapped lines made whole."""
+    blocks, short, size = reader.blocks(), [], 0
+    for block in blocks:
+        short.append(block)
+        size += len(block)
+        if size > MAX_UNWRAPPED:
+            yield from chain(short, blocks)
+            return
+    yield unwrapped(b"".join(short))
+
+
+def _watched(blocks: Iterable[bytes], head: bytearray) -> Iterator[bytes]:
+    """The same blocks, the first bytes kept in `head`."""
+    for block in blocks:
+        head += block[: max(LOOKED_AT - len(head), 0)]
+        yield block
+
+
+def _problems(reader: Reader, finder: Finder, boots: int, other: OtherEngine | None) -> Iterator[Problem]:
+    if other:
+        yield _problem(f"This is a log of {other.name}, not of SGLang: {other.why}. Paste the log of an SGLang server.")
+    elif not boots:
+        yield _problem(
+            f"No line of an SGLang boot was found in the {count(finder.lines_read)} lines read. Paste from “Load "
+            "weight begin” to “max_total_num_tokens=”."
+        )
+    if boots > MAX_BOOTS:
+        yield _problem(
+            f"The log holds {count(boots)} boots: the last {MAX_BOOTS} were read. Cut it to the one you mean."
+        )
+    if reader.broken:
+        yield _problem("The packed file breaks off or is damaged: only what came before was read.")
+    if reader.too_long:
+        yield _problem(f"Only the first {count(MAX_BYTES // 2**20)} MiB were read: cut the log to the boot.")
+    if finder.gave_up:
+        yield _problem("The log has more boot lines than any server prints: the rest was not read. Cut it to one boot.")
+
+
+def _problem(sentence: str) -> Problem:
+    return Problem(where=WHERE, sentence=sentence)

@@ -1,0 +1,69 @@
+"""A boot that the engine refused: the kind, its words and numbers, and what cures it.
+
+Source: engine-sizing.md section 8. The engine's own hints are general; the cure here goes by the numbers.
+"""
+
+from typing import NamedTuple
+
+from sizing.bootlog.find import Line
+from sizing.bootlog.said import Refused
+from sizing.problems import Refusal
+from sizing.units import MIB, number
+
+MAX_WORDS = 240  # characters of the engine's words that are repeated
+
+
+class RefusedBoot(NamedTuple):
+    """One refusal of a log."""
+
+    refusal: Refusal
+    slots: int | None
+    """The K that the engine computed; it may be negative, and is then no number of slots."""
+    rest_gib: float | None
+    slot_bytes: int | None
+    """From `mamba_cache_per_req`, whose MB is MiB with two decimals."""
+
+
+def refused_of(lines: list[Line]) -> RefusedBoot | None:
+    """The refusal that ended a boot; None where there was none."""
+    line = next((line for line in lines if isinstance(line.said, Refused)), None)
+    if line is None or not isinstance(line.said, Refused):
+        return None
+    numbers = line.said.numbers
+    slots, per_request = numbers.get("max_mamba_cache_size"), numbers.get("mamba_cache_per_req")
+    refusal = Refusal(kind=line.said.kind, engine_words=_inert(line.text), cure=_cure(line.said))
+    return RefusedBoot(
+        refusal,
+        None if slots is None else int(slots),
+        numbers.get("total_rest_memory"),
+        None if per_request is None else round(per_request * MIB),
+    )
+
+
+def _inert(text: str) -> str:
+    shown = "".join(char if char.isprintable() and char not in "`<>\\" else " " for char in text[:MAX_WORDS])
+    return shown.strip()
+
+
+def _cure(said: Refused) -> str:
+    if said.kind == "no_state_memory":
+        return _no_state_memory(said)
+    return {
+        "no_kv_memory": "The state pool takes all of rest: lower --mamba-full-memory-ratio or --max-mamba-cache-size, "
+        "or raise --mem-fraction-static.",
+        "no_tokens": "KV gets less than one page: lower --mamba-full-memory-ratio or --max-mamba-cache-size, or raise "
+        "--mem-fraction-static.",
+        "no_requests": "The state pool holds less than one request: raise --mamba-full-memory-ratio or "
+        "--max-mamba-cache-size, or --mem-fraction-static.",
+        "flags": "Change the flag that the engine names.",
+    }[said.kind]
+
+
+def _no_state_memory(said: Refused) -> str:
+    rest = said.numbers.get("total_rest_memory")
+    if rest is not None and rest <= 0:
+        return (
+            f"rest is {number(rest)} GiB: weights and the share that --mem-fraction-static keeps back take more than "
+            "the GPU has. No ratio helps; raise --mem-fraction-static, or use more or larger GPUs."
+        )
+    return "The state budget holds no slot: raise --mem-fraction-static, or --mamba-full-memory-ratio."

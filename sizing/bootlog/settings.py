@@ -1,0 +1,154 @@
+"""What a boot's arguments line says of its flags, in the names of a Scenario's inputs. None is not said."""
+
+from typing import NamedTuple, TypeVar, get_args
+
+from sizing.bootlog.said import Arguments, Value
+from sizing.dtypes import KvDtype, StateDtype
+from sizing.releases import RELEASES, Release
+from sizing.scenario import Algorithm, ReplaySsm, Role, Strategy
+
+T = TypeVar("T")
+
+# Names that the engine prints for the dtype of KV, in the arguments line and in the KV line.
+KV_DTYPES: dict[str, KvDtype] = {
+    "bfloat16": "bfloat16",
+    "bf16": "bfloat16",
+    "fp8_e4m3": "fp8_e4m3",
+    "fp8_e5m2": "fp8_e5m2",
+    "float8_e4m3fn": "fp8_e4m3",
+    "float8_e4m3fnuz": "fp8_e4m3",
+    "float8_e5m2": "fp8_e5m2",
+    "float8_e5m2fnuz": "fp8_e5m2",
+}
+
+
+class Settings(NamedTuple):
+    """The flags that sizing reads."""
+
+    stated: bool = False
+    """Whether there was an arguments line at all."""
+    model_path: str | None = None
+    tp_size: int | None = None
+    pp_size: int | None = None
+    attn_dp_size: int | None = None
+    attn_cp_size: int | None = None
+    dcp_size: int | None = None
+    page_size: int | None = None
+    mem_fraction_static: float | None = None
+    max_running_requests: int | None = None
+    max_total_tokens: int | None = None
+    max_mamba_cache_size: int | None = None
+    mamba_full_memory_ratio: float | None = None
+    mamba_ssm_dtype: StateDtype | None = None
+    kv_cache_dtype: KvDtype | None = None
+    strategy: Strategy | None = None
+    disable_radix_cache: bool | None = None
+    disable_overlap_schedule: bool | None = None
+    mamba_track_interval: int | None = None
+    algorithm: Algorithm | None = None
+    draft_tokens: int | None = None
+    """0 where the line says that there is no speculation; None under speculation without a number."""
+    replayssm: ReplaySsm | None = None
+    ring_length: int | None = None
+    context_length: int | None = None
+    role: Role | None = None
+    unified: bool | None = None
+
+
+def settings_of(arguments: Arguments | None) -> Settings:
+    """The flags of an arguments line; all None without one."""
+    if arguments is None:
+        return Settings()
+    values = arguments.values
+    return Settings(
+        stated=True,
+        model_path=_text(values, "model_path"),
+        tp_size=_whole(values, "tp_size"),
+        pp_size=_whole(values, "pp_size"),
+        attn_dp_size=_attn_dp(values),
+        attn_cp_size=_whole(values, "attn_cp_size"),
+        dcp_size=_whole(values, "dcp_size"),
+        page_size=_whole(values, "page_size"),
+        mem_fraction_static=_fraction(values, "mem_fraction_static"),
+        max_running_requests=_whole(values, "max_running_requests"),
+        max_total_tokens=_whole(values, "max_total_tokens"),
+        max_mamba_cache_size=_whole(values, "max_mamba_cache_size"),
+        mamba_full_memory_ratio=_number(values, "mamba_full_memory_ratio"),
+        mamba_ssm_dtype=_one_of(values, "mamba_ssm_dtype", get_args(StateDtype)),
+        kv_cache_dtype=kv_dtype(_text(values, "kv_cache_dtype")),
+        strategy=_one_of(values, "mamba_radix_cache_strategy", get_args(Strategy))
+        or _one_of(values, "mamba_scheduler_strategy", get_args(Strategy)),
+        disable_radix_cache=_flag(values, "disable_radix_cache"),
+        disable_overlap_schedule=_flag(values, "disable_overlap_schedule"),
+        mamba_track_interval=_whole(values, "mamba_track_interval"),
+        algorithm=_one_of(values, "speculative_algorithm", get_args(Algorithm)),
+        draft_tokens=_drafts(values),
+        replayssm=_replayssm(values),
+        ring_length=_whole(values, "linear_replayssm_cache_len"),
+        context_length=_whole(values, "context_length"),
+        role=_one_of(values, "disaggregation_mode", get_args(Role)),
+        unified=_flag(values, "enable_unified_memory"),
+    )
+
+
+def kv_dtype(name: str | None) -> KvDtype | None:
+    """The KV dtype that a name stands for, with or without `torch.`; None for auto and for what is not sized here."""
+    return KV_DTYPES.get((name or "").removeprefix("torch."))
+
+
+def _attn_dp(values: dict[str, Value]) -> int | None:
+    """The attention-DP width: a key of its own since 0.5.22, before --dp-size with --enable-dp-attention."""
+    width = _whole(values, "attn_dp_size")
+    if width is not None:
+        return width
+    attention, width = _flag(values, "enable_dp_attention"), _whole(values, "dp_size")
+    return width if attention else None if attention is None and width != 1 else 1
+
+
+def _drafts(values: dict[str, Value]) -> int | None:
+    if "speculative_algorithm" in values and values["speculative_algorithm"] is None:
+        return 0
+    return _whole(values, "speculative_num_draft_tokens")
+
+
+def _replayssm(values: dict[str, Value]) -> ReplaySsm | None:
+    if values.get("enable_linear_replayssm_spec") is True or values.get("enable_gdn_replayssm_spec") is True:
+        return "spec"
+    if values.get("enable_linear_replayssm") is True:
+        return "decode"
+    return "off" if "enable_linear_replayssm" in values else None
+
+
+def _whole(values: dict[str, Value], name: str) -> int | None:
+    value = values.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _number(values: dict[str, Value], name: str) -> float | None:
+    value = values.get(name)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
+
+
+def _fraction(values: dict[str, Value], name: str) -> float | None:
+    value = _number(values, name)
+    return value if value is not None and value <= 1 else None
+
+
+def _text(values: dict[str, Value], name: str) -> str | None:
+    value = values.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _flag(values: dict[str, Value], name: str) -> bool | None:
+    value = values.get(name)
+    return value if isinstance(value, bool) else None
+
+
+def _one_of(values: dict[str, Value], name: str, allowed: tuple[T, ...]) -> T | None:
+    value = values.get(name)
+    return next((word for word in allowed if isinstance(value, str) and value == word), None)
+
+
+def latest(releases: tuple[Release, ...]) -> Release:
+    """The newest release of a set, or of all that are known where the set is empty."""
+    return (releases or RELEASES)[-1]

@@ -1,0 +1,296 @@
+"""From a launch command to a Scenario's inputs, each with the flag it came from; unknown flags are kept.
+
+Nothing of it is run. Source of the flags: flags.py.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from sizing.command.flags import CONV_DTYPE, RULE_OF, SKIP_DECODE_LOCK, SSM_DTYPE, FlagRule
+from sizing.command.words import MAX_CHARACTERS, Layout, Word, layout_of, words_of
+from sizing.problems import Problem, from_validation, shown
+from sizing.scenario import DEFAULTS, LABELS, Scenario
+
+_FLAG = re.compile(r"--[a-zA-Z][\w-]*")
+_ENVIRONMENT = re.compile(r"(?:--env=|-e)?(SGLANG_\w{1,80})=(.*)", re.DOTALL)
+_WHOLE, _NUMBER = re.compile(r"\d{1,15}"), re.compile(r"\d{1,15}(?:\.\d{1,15})?(?:[eE][+-]?\d{1,3})?|\.\d{1,15}")
+# Values by which the engine decides on its own; what it decides is the default of the input, or not known.
+_LEFT_TO_THE_ENGINE = {"--kv-cache-dtype": ("auto",), "--mamba-ssm-dtype": ("auto",)}
+_ALIASES = {"bf16": "bfloat16", "fp8": "fp8_e4m3"}
+_TRUE = ("1", "true", "yes", "y", "on", "t")
+
+
+class Flag(NamedTuple):
+    """One flag of the command as it stands: `value` is None for a switch. Places are offsets in the text."""
+
+    name: str
+    value: str | None
+    start: int
+    end: int
+    """Behind the value."""
+    words: tuple[Word, ...]
+
+    @property
+    def in_shell(self) -> bool:
+        """Whether it stands in a command inside quotes, whatever is around that."""
+        return self.words[0].inside
+
+
+class Command(BaseModel):
+    """A launch command that was read."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    layout: Layout
+    flags: tuple[Flag, ...]
+    """All flags behind the launcher, in order."""
+    environment: dict[str, str]
+    """Variables that SGLang reads, whatever way they are given."""
+    values: dict[str, Any]
+    """A Scenario's inputs, by field name."""
+    sources: dict[str, str]
+    """For each value the flag or variable it came from."""
+    model_path: str | None
+    mem_fraction_static: float | None
+    unknown: tuple[str, ...]
+    """Flags that sizing does not read; the writer keeps them as they are."""
+    problems: tuple[Problem, ...]
+    end: int
+    """Where the command ends: new flags go here."""
+
+
+def read_command(text: str) -> Command:
+    """A launch command: a shell line, docker run, or the args of a container. Raises nothing.
+
+    >>> command = read_command("SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK=1 sglang serve --model-path m --tp 8 --dp-size=2 "
+    ...                        "--enable-dp-attention")
+    >>> command.values["tp_size"], command.values["attn_dp_size"], command.values["skip_decode_lock"]
+    (8, 2, True)
+    """
+    if len(text) > MAX_CHARACTERS:
+        return _nothing(text, f"The command is longer than {MAX_CHARACTERS:,} characters: paste the command alone.")
+    layout = layout_of(text)
+    words = list(words_of(text, layout))
+    own = _own_words(words, layout)
+    flags = tuple(_flags(own))
+    environment = _environment(words)
+    reader = _Reader(flags, environment)
+    if not flags:
+        reader.problem("", "No flag of SGLang was found. Paste the command from “sglang serve” or “launch_server” on.")
+    return Command(
+        text=text,
+        layout=layout,
+        flags=flags,
+        environment=environment,
+        values=reader.values,
+        sources=reader.sources,
+        model_path=reader.text_of("--model-path", "--model"),
+        mem_fraction_static=reader.fraction(),
+        unknown=tuple(dict.fromkeys(flag.name for flag in flags if flag.name not in RULE_OF)),
+        problems=tuple(reader.problems),
+        end=max((flag.end for flag in flags), default=len(text.rstrip())),
+    )
+
+
+def _nothing(text: str, sentence: str) -> Command:
+    return Command(
+        text=text, layout="shell", flags=(), environment={}, values={}, sources={}, model_path=None,
+        mem_fraction_static=None, unknown=(), problems=(Problem(where="command", sentence=sentence),), end=len(text),
+    )  # fmt: skip
+
+
+def _launchers(words: list[Word]) -> Iterator[int]:
+    """Where the words behind a launcher begin."""
+    for index, (word, after) in enumerate(pairwise([*words, Word("", 0, 0)])):
+        if word.value in ("sglang.launch_server", "sglang_router.launch_server") or word.value.endswith(
+            "launch_server.py"
+        ):
+            yield index + 1
+        elif word.value.rpartition("/")[2] == "sglang" and after.value == "serve":
+            yield index + 2
+
+
+def _own_words(words: list[Word], layout: Layout) -> list[Word]:
+    """The words of the first launch command; all of them where only arguments are given."""
+    start = next(_launchers(words), 0)
+    rest = words[start:]
+    if layout != "shell":
+        return [word for word in rest if word.kind == "word"]
+    own: list[Word] = []
+    for word, after in pairwise([*_without_empty_lines(rest), Word("", 0, 0)]):
+        if word.kind == "operator" and own:
+            break
+        if word.kind == "line" and own and not after.value.startswith("-") and not _waits(own[-1]):
+            break
+        if word.kind == "word":
+            own.append(word)
+    return own
+
+
+def _without_empty_lines(words: list[Word]) -> list[Word]:
+    """One line end for several in a row."""
+    return [word for word, after in pairwise([*words, Word("", 0, 0)]) if not word.kind == after.kind == "line"]
+
+
+def _waits(word: Word) -> bool:
+    """Whether a flag's value is still to come."""
+    rule = RULE_OF.get(word.value)
+    return rule is not None and rule.kind != "switch"
+
+
+def _flags(words: list[Word]) -> Iterator[Flag]:
+    index = 0
+    while index < len(words):
+        word = words[index]
+        index += 1
+        name, equals, value = word.value.partition("=")
+        if not _FLAG.fullmatch(name):
+            continue
+        taken = [word]
+        if not equals:
+            rule = RULE_OF.get(name)
+            most = 0 if rule and rule.kind == "switch" else 1 if rule else len(words)
+            while index < len(words) and len(taken) <= most and _is_value(words[index].value):
+                taken.append(words[index])
+                index += 1
+            value = " ".join(item.value for item in taken[1:])
+        yield Flag(name, value if equals or len(taken) > 1 else None, word.start, taken[-1].end, tuple(taken))
+
+
+def _is_value(text: str) -> bool:
+    """Whether a word is a flag's value: not another flag, and not a key of the YAML around the list."""
+    return not _FLAG.match(text) and not re.fullmatch(r"-[A-Za-z]", text) and not re.fullmatch(r"\w+:", text)
+
+
+def _environment(words: list[Word]) -> dict[str, str]:
+    """NAME=value before the command or behind -e, `NAME: value`, and a container's `name: NAME` with `value: ...`."""
+    found: dict[str, str] = {}
+    values = [word.value for word in words if word.kind == "word"]
+    for index, value in enumerate(values):
+        behind = values[index + 1 : index + 3]
+        if match := _ENVIRONMENT.fullmatch(value):
+            found[match[1]] = match[2]
+        elif re.fullmatch(r"SGLANG_\w{1,80}:", value) and behind:
+            found[value[:-1]] = behind[0]
+        elif value in ("name:", "{name:") and len(behind) == 2 and behind[0].startswith("SGLANG_"):
+            given = values[index + 3 : index + 4]
+            if behind[1] == "value:" and given:
+                found[behind[0]] = given[0].rstrip("}")
+    return found
+
+
+class _Reader:
+    """Reads flags into values, one problem for each that cannot be taken."""
+
+    def __init__(self, flags: tuple[Flag, ...], environment: dict[str, str]) -> None:
+        self.values: dict[str, Any] = {}
+        self.sources: dict[str, str] = {}
+        self.problems: list[Problem] = []
+        # The last of several counts, as in the engine's own parser.
+        self._flags = {flag.name: flag for flag in flags}
+        for flag in self._flags.values():
+            rule = RULE_OF.get(flag.name)
+            if rule and rule.field:
+                self._take(rule, flag)
+        self._attention_dp()
+        self._speculation()
+        self._replayssm()
+        self._others(environment)
+
+    def problem(self, where: str, sentence: str) -> None:
+        self.problems.append(Problem(where=where, sentence=sentence))
+
+    def text_of(self, *names: str) -> str | None:
+        return next((self._flags[name].value for name in names if name in self._flags), None)
+
+    def fraction(self) -> float | None:
+        flag = self._flags.get("--mem-fraction-static")
+        text = flag.value if flag else None
+        if text is None:
+            return None
+        if _NUMBER.fullmatch(text) and 0 < float(text) <= 1:
+            return float(text)
+        self.problem(
+            "--mem-fraction-static", f"--mem-fraction-static must be above 0 and at most 1, not {shown(text)}."
+        )
+        return None
+
+    def _set(self, field: str, value: object, source: str) -> None:
+        """Take a value that the Scenario takes."""
+        try:
+            Scenario.__pydantic_validator__.validate_assignment(Scenario.model_construct(**DEFAULTS), field, value)
+        except ValidationError as error:
+            own = [item for item in from_validation(error, LABELS | {field: source}) if item.where == field]
+            if own:
+                self.problem(source, f"{own[0].sentence} It was left out.")
+                return
+        self.values[field], self.sources[field] = value, source
+
+    def _take(self, rule: FlagRule, flag: Flag) -> None:
+        if rule.kind == "switch":
+            self._set(rule.field, True, flag.name)
+        elif flag.value is None or not flag.value:
+            self.problem(flag.name, f"{flag.name} has no value. Give it one, or remove it.")
+        elif "$" in flag.value or "{{" in flag.value:
+            self.problem(flag.name, f"{flag.name} {shown(flag.value)} is filled in later. Replace it by its value.")
+        elif flag.value not in _LEFT_TO_THE_ENGINE.get(flag.name, ()):
+            self._set(rule.field, _typed(rule, flag.value), flag.name)
+
+    def _attention_dp(self) -> None:
+        """--dp-size counts with --enable-dp-attention only: without it each rank of it is a server of its own."""
+        names = [name for name in ("--dp-size", "--dp", "--data-parallel-size") if name in self._flags]
+        if names and "--enable-dp-attention" in self._flags and "attn_dp_size" not in self.values:
+            flag = self._flags[names[-1]]
+            self._take(FlagRule("whole", "attn_dp_size", (flag.name,)), flag)
+
+    def _speculation(self) -> None:
+        """Without an algorithm there is no speculation, whatever the number of draft tokens."""
+        algorithm = self.text_of("--speculative-algorithm")
+        if algorithm is None:
+            self.values.pop("D", None)
+            self.sources.pop("D", None)
+        elif "D" not in self.values:
+            self.problem(
+                "--speculative-num-draft-tokens",
+                "--speculative-algorithm is there without --speculative-num-draft-tokens: enter D, the draft tokens "
+                "that the engine chooses.",
+            )
+
+    def _replayssm(self) -> None:
+        for name, kind in (
+            ("--enable-linear-replayssm", "decode"),
+            ("--enable-linear-replayssm-spec", "spec"),
+            ("--enable-gdn-replayssm-spec", "spec"),
+        ):
+            if name in self._flags:
+                self.values["replayssm"], self.sources["replayssm"] = kind, name
+
+    def _others(self, environment: dict[str, str]) -> None:
+        backend = self.text_of("--linear-attn-backend")
+        if backend is not None and backend != "triton":
+            self._set("extra_buffer_supported", False, "--linear-attn-backend")
+        if "max_mamba_cache_size" in self.values:
+            self.values["split"], self.sources["split"] = "pin", self.sources["max_mamba_cache_size"]
+        elif self._flags:
+            self.values["split"] = "ratio"
+            self.sources["split"] = self.sources.get("mamba_full_memory_ratio", "no pin")
+        if SKIP_DECODE_LOCK in environment:
+            self._set("skip_decode_lock", environment[SKIP_DECODE_LOCK].lower() in _TRUE, SKIP_DECODE_LOCK)
+        if CONV_DTYPE in environment:
+            self._set("mamba_conv_dtype", environment[CONV_DTYPE], CONV_DTYPE)
+        if SSM_DTYPE in environment and "--mamba-ssm-dtype" not in self._flags:
+            self._set("mamba_ssm_dtype", environment[SSM_DTYPE], SSM_DTYPE)
+
+
+def _typed(rule: FlagRule, text: str) -> object:
+    """The value as the Scenario takes it; what is no number stays text, and is refused there in a sentence."""
+    if rule.kind == "whole" and _WHOLE.fullmatch(text):
+        return int(text)
+    if rule.kind == "number" and _NUMBER.fullmatch(text):
+        return float(text)
+    return _ALIASES.get(text, text) if rule.field == "kv_cache_dtype" else text

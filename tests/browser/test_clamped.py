@@ -1,0 +1,63 @@
+"""The page Log in a real Chromium: text of a stranger stays text, and an uploaded log is read."""
+
+import gzip
+from pathlib import Path
+
+from playwright.sync_api import Dialog, FilePayload, Page, expect
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+WORKED = GOLDEN / "boot_logs" / "0.5.23_kda_mla_tp8_default.log"
+SECONDS = 30_000  # [ms] what a slow machine may take to load the page once
+HOSTILE = "<img src=x onerror=alert(1)> **bold** [x](javascript:alert(1)) $x$ `code` <script>alert(2)</script>"
+
+
+def open_log(page: Page, url: str) -> None:
+    """Load the page and wait for its boxes."""
+    page.goto(f"{url}/clamped")
+    expect(page.get_by_role("textbox", name="or paste the log")).to_be_visible(timeout=SECONDS)
+
+
+def fill(page: Page, name: str, text: str) -> None:
+    """Type into a box as a paste does, and leave it."""
+    box = page.get_by_role("textbox", name=name)
+    box.fill(text)
+    box.press("Control+Enter")
+
+
+def test_hostile_lines_stay_text(page: Page, base_url: str) -> None:
+    """Whatever a log or a command holds in its names, words and values, nothing of it becomes markup or runs."""
+    dialogs: list[str] = []
+
+    def note(dialog: Dialog) -> None:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", note)
+    open_log(page, base_url)
+    log = WORKED.read_text(encoding="utf-8").replace("type=KimiLinearForCausalLM", f"type={HOSTILE}")
+    refusal = f"RuntimeError: Not enough GPU memory for hybrid (mamba/linear-attention) state cache. {HOSTILE}\n"
+    flags = f"sglang serve --tp '{HOSTILE}' --page-size '{HOSTILE}' --foo '{HOSTILE}'"
+    for text in (HOSTILE, f"{HOSTILE} [x TP0] {log}", f"{log}\n{refusal}", refusal):
+        fill(page, "or paste the log", text)
+        fill(page, "Launch command", flags)
+        page.wait_for_timeout(500)
+        main = page.locator('[data-testid="stMain"]')
+        expect(main.locator("h3").first).to_be_visible(timeout=SECONDS)
+        assert main.locator("img, script, .katex").count() == 0
+        assert main.locator('a[href^="javascript"]').count() == 0
+        assert main.locator('[data-testid="stAlert"] strong, [data-testid="stAlert"] a').count() == 0
+    assert dialogs == []
+
+
+def test_a_packed_log_is_uploaded_and_explored(page: Page, base_url: str) -> None:
+    """gzip from the disk: what runs is said, and the balance page opens with all of it filled in."""
+    open_log(page, base_url)
+    file: FilePayload = {
+        "name": "server.log.gz",
+        "mimeType": "application/gzip",
+        "buffer": gzip.compress(WORKED.read_bytes()),
+    }
+    page.locator('input[type="file"]').set_input_files([file])
+    expect(page.locator("h3").first).to_contain_text("51 requests run at L = 9,216", timeout=SECONDS)
+    page.get_by_text("Explore it on the balance page").click()
+    expect(page.locator('[data-figure="crossing"]')).to_contain_text("rest 28.529 GiB per rank", timeout=SECONDS)

@@ -1,0 +1,189 @@
+"""Why am I clamped: a log solved again gives what it printed, or says why not; the page and the command show it."""
+
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from sizing import Split
+from sizing.__main__ import main
+from sizing.bootlog import read_file, read_text
+from sizing.command import read_command
+from sizing.diagnosis import agrees, as_printed, cured, diagnose, likely_model, models_that_fit
+from sizing.flags import flags
+
+GOLDEN = Path(__file__).parent / "golden"
+LOGS = sorted((GOLDEN / "boot_logs").glob("*.log"))
+WORKED = GOLDEN / "boot_logs" / "0.5.23_kda_mla_tp8_default.log"
+# Its log has no line of the draft model's KV pool, which the engine charges.
+WITHOUT_DRAFT_LINE = "0.5.15_gdn_gqa_tp8_eagle4.log"
+COMMAND = """python -m sglang.launch_server \\
+  --model-path moonshotai/Kimi-K3 --tp 8 \\
+  --mamba-full-memory-ratio 0.9 --trust-remote-code
+"""
+TIMEOUT = 30  # seconds; the harness gives three unless told otherwise
+
+
+def facts_of(path: Path) -> Any:
+    """The facts of the boot that counts."""
+    boot = read_file(path).last
+    assert boot is not None
+    return boot.facts
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.name)
+def test_a_log_solved_again_gives_what_it_printed(path: Path) -> None:
+    """The model is found by its bytes; slots, tokens and requests come out to the integer, or the row says why not."""
+    facts = facts_of(path)
+    model = likely_model(facts, models_that_fit(facts))
+    found = diagnose(facts, model=model)
+    assert (model != "", found.model, found.problems, found.refused) == (True, model, (), "")
+    if path.name == WITHOUT_DRAFT_LINE:
+        assert [row.why for row in found.beside] == [
+            "",
+            "the draft model's KV line is not in the log, so its bytes are not counted",
+            "",
+        ]
+    else:
+        assert agrees(found)
+        assert [row.predicted for row in found.beside] == [row.printed for row in found.beside]
+
+
+def test_what_the_user_states_is_not_asked_for() -> None:
+    """L is never in a log; once it is stated it is no longer missing, and it decides the KV cap."""
+    facts = facts_of(WORKED)
+    assert any(ask.startswith("L:") for ask in diagnose(facts).inputs.missing)
+    found = diagnose(facts, stated={"L": 20_000})
+    assert not any(ask.startswith("L:") for ask in found.inputs.missing)
+    assert found.scenario is not None
+    assert found.scenario.L == 20_000
+
+
+def test_the_log_wins_over_the_command() -> None:
+    """A command that contradicts the log is reported, and what only the command knows is taken."""
+    command = read_command("sglang serve --model-path m --tp 4 --mamba-full-memory-ratio 3 --page-size 64")
+    found = diagnose(facts_of(WORKED), command=command)
+    assert [sentence.partition(":")[0] for sentence in found.conflicts] == ["--tp-size", "--mamba-full-memory-ratio"]
+    assert found.scenario is not None
+    assert (found.scenario.tp_size, found.scenario.mamba_full_memory_ratio) == (8, 0.9)
+
+
+def test_a_prediction_that_differs_is_not_the_headline() -> None:
+    """With the flags cut off nobody knows the split: the log's own numbers are said, and why nothing is predicted."""
+    facts = facts_of(GOLDEN / "field" / "F12.log")
+    found = diagnose(facts, stated={"L": 32_768})
+    assert not agrees(diagnose(facts_of(GOLDEN / "field" / "F19.log")))
+    assert as_printed(facts_of(WORKED), 9216)[0] == "51 requests run at L = 9,216: the state pool binds."
+    assert as_printed(facts_of(WORKED), 100_000)[0] == "11 requests run at L = 100,000: the KV pool binds."
+    assert found.beside
+
+
+def test_the_cure_is_the_command_with_the_sizing_flags_changed() -> None:
+    """Every other byte stays; solved with it, the balanced number runs."""
+    found = diagnose(facts_of(WORKED), model="moonshotai/Kimi-K3", stated={"L": 9216})
+    assert found.sizing is not None
+    words = flags(found.sizing)
+    assert words is not None
+    text = cured(read_command(COMMAND), words)
+    assert text == COMMAND.replace("0.9", "2.2045")
+    again = read_command(text or "")
+    assert again.values["mamba_full_memory_ratio"] == 2.2045
+    assert isinstance(found.sizing.balanced, Split)
+    assert found.sizing.balanced.runs == 74
+
+
+@pytest.fixture
+def page() -> AppTest:
+    """The page, opened without a log."""
+    return AppTest.from_file("../app.py", default_timeout=TIMEOUT).run().switch_page("pages/clamped.py").run()
+
+
+def words(page: AppTest) -> str:
+    """All words of the page, with the escapes of Markdown taken out."""
+    shown = [element.value for element in page.main if hasattr(element, "value") and isinstance(element.value, str)]
+    return "\n".join(shown).replace("\\", "")
+
+
+def test_the_page_reads_a_pasted_log_and_keeps_it(page: AppTest) -> None:
+    """Headline, predicted beside printed, the cure, and the text still there after another page."""
+    assert "Why am I clamped?" in words(page)
+    page.text_area(key="log_text").set_value(WORKED.read_text(encoding="utf-8"))
+    page.text_area(key="command_text").set_value(COMMAND)
+    page.run()
+    assert not page.exception
+    text = words(page)
+    assert "51 requests run at L = 9,216: the state pool binds." in text
+    assert "| K, state slots | 257 | 257 |" in text
+    assert any("--mamba-full-memory-ratio 2.2045 --trust-remote-code" in code.value for code in page.code)
+    back = page.switch_page("app.py").run().switch_page("pages/clamped.py").run()
+    assert str(back.text_area(key="log_text").value).startswith("[2026")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("F39", "This is a log of vLLM, not of SGLang"),
+        ("F25", "No ratio helps; raise --mem-fraction-static"),
+        ("F41", "2 boots, 1 of them refused."),
+        ("F38", "max_mamba_cache_size"),
+    ],
+)
+def test_the_page_explains_what_it_cannot_solve(page: AppTest, name: str, sentence: str) -> None:
+    """Another engine, a refused boot, two boots, a line without its number: a sentence each, no exception."""
+    page.text_area(key="log_text").set_value((GOLDEN / "field" / f"{name}.log").read_text(encoding="utf-8"))
+    page.run()
+    assert not page.exception
+    assert sentence in words(page)
+
+
+def test_a_command_alone_goes_to_the_balance_page(page: AppTest) -> None:
+    """Without a log the flags of the command are listed with where they are from."""
+    page.text_area(key="command_text").set_value(COMMAND)
+    text = words(page.run())
+    assert not page.exception
+    assert "mamba_full_memory_ratio" in text
+
+
+Run = Callable[..., tuple[object, str, str]]
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """`log FILE`, in this process; gives status, output and errors."""
+
+    def run(*arguments: str, stdin: bytes = b"") -> tuple[object, str, str]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        try:
+            status: object = main(["log", *arguments])
+        except SystemExit as stopped:
+            status = stopped.code
+        return (status, *capsys.readouterr())
+
+    return run
+
+
+def test_the_command_reads_a_file_and_standard_input(log: Run) -> None:
+    """The same words from both; status 0 for a boot that started, 1 for a refused one, 2 for no log."""
+    status, printed, said = log(str(WORKED))
+    assert (status, said) == (0, "")
+    assert "51 requests run at L = 9,216: the state pool binds." in printed
+    assert any(line.split() == ["K,", "state", "slots", "257", "/", "257"] for line in printed.splitlines())
+    assert log("-", stdin=WORKED.read_bytes()) == (0, printed, "")
+    assert log(str(GOLDEN / "field" / "F25.log"))[0] == 1
+    assert log(str(GOLDEN / "field" / "F39.log"))[0] == 2
+    assert log("no such file")[0] == 2
+
+
+def test_nothing_is_evaluated_in_a_log() -> None:
+    """An arguments line with calls in it is text: what is no literal is left out."""
+    hostile = (
+        "server_args={'tp_size': __import__('os').system('true'), 'page_size': 64}\n"
+        + WORKED.read_text(encoding="utf-8").split("\n", 1)[1]
+    )
+    boot = read_text(hostile).last
+    assert boot is not None
+    assert boot.facts.settings.tp_size is None
