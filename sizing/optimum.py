@@ -24,7 +24,7 @@ from sizing.pools import (
     ratio_is_ignored,
     slots_from_ratio,
 )
-from sizing.scenario import Scenario
+from sizing.scenario import MAX_REQUESTS, Scenario
 from sizing.units import GIB
 
 SEARCHED_RATIOS = (1e-12, 1e12)  # [-] wider than any ratio that leaves both pools one page
@@ -98,7 +98,7 @@ def best_pair(scenario: Scenario, rank: Rank) -> Pair | None:
     if rank.requests_asked is None:
         return None
     fits_state = int(max(rank.rest_gib, 0) * GIB / rank.slot_bytes) // int(rank.S)
-    wanted = np.arange(1, fits_state + 1)
+    wanted = np.arange(1, min(fits_state, MAX_REQUESTS // asked_divisor(scenario)) + 1)
     pools = pools_from_slots(asking(scenario, rank, wanted), wanted * rank.S)
     runs = int(np.max(np.where(running(pools, scenario.L) >= wanted, wanted, 0), initial=0))
     if runs == 0:
