@@ -283,4 +283,4 @@ def _at(wants: tuple[Want, ...], which: tuple[int, ...]) -> str:
     """Which of several wants is meant."""
     if len(which) > 1:
         return "at every L at most "
-    return f"at L = {count(wants[which[0]].L)} " if len(wants) > 1 else ""
+    return f"at L = {count(wants[which[0]].L)}: " if len(wants) > 1 else ""
