@@ -26,7 +26,7 @@ from sizing.pools import (
     slots_from_ratio,
 )
 from sizing.scenario import MAX_L, MAX_RATIO, MAX_REQUESTS, Scenario, Tokens, Whole
-from sizing.units import GIB
+from sizing.units import GIB, stated_ratio_text
 
 PROBES = 64  # values tried in one vectorised call; a search over 2**34 of them takes six calls
 RATIO_DIGITS = range(2, 18)  # the shortest text that lies in the range; 17 digits name any float
@@ -82,6 +82,13 @@ class Setting(BaseModel):
     """Logical tokens of the KV pool."""
     kv_left: int
     """Those that the wants do not take."""
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What to set, as it is typed."""
+        by_ratio = f"--mamba-full-memory-ratio {stated_ratio_text(self.ratio or 0)}"
+        split = by_ratio if self.pin is None else f"--max-mamba-cache-size {self.pin}"
+        return (split, *([f"--max-running-requests {self.asked}"] if self.asked else []))
 
 
 def need(scenario: Scenario, requests: Sequence[Numeric], lengths: Sequence[Numeric]) -> Need:

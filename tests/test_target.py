@@ -212,6 +212,17 @@ def test_speculation_asks_for_more_than_the_48_it_assumes() -> None:
         setting = setting_of(scenario, [Want(L=L, requests=wanted)])
         assert setting
         assert setting.asked == asked == setting.scenario.max_running_requests
+        assert setting.flags[1:] == ((f"--max-running-requests {asked}",) if asked else ())
+
+
+def test_a_release_that_ignores_pins_is_given_a_short_ratio() -> None:
+    """Up to 0.5.6 one ratio of the range is written out; solved, it carries the wants."""
+    setting = setting_of(Scenario(release="0.5.6"), [Want(L=L, requests=80)])
+    assert setting
+    assert setting.ratio_low is not None
+    assert setting.ratio_high is not None
+    assert setting.flags == (f"--mamba-full-memory-ratio {setting.ratio}",)
+    assert len(str(setting.ratio)) <= 5
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,10 @@ from sizing.units import count, flag_ratio, number, ratio_text, tokens_text
 HEIGHT = 510
 CHARACTERS = 150  # of a line of inputs over the whole main column at 1440 px
 COLOUR_BAR = 118  # [px] of the right margin: the scale, its numbers and its title
-LEFT = 84  # [px] of the left margin: names of dtypes are the widest labels of an axis
+LEFT, LEFT_OF_NAMES = 84, 128  # [px] of the left margin; names of dtypes are the widest labels of an axis
 NEAR_EDGE = 0.12  # of an axis: a label so near an end stands on its inner side
 DECADES = 2  # an axis that spans more of them is labelled at powers of ten only
+STANDOFF = 6  # [px] from the labels of the vertical axis to its title
 OFF = 12  # [px] from a mark to its label
 
 LOGARITHMIC = ("L", RATIO, "rest_gib", PIN, "max_running_requests")
@@ -57,14 +58,14 @@ def sweep_figure(sizing: Sizing, x: Axis, y: Axis) -> Figure:
         characters=CHARACTERS,
         right=COLOUR_BAR,
     )
-    figure["margin"]["l"] = LEFT
+    figure["margin"]["l"] = LEFT_OF_NAMES if y.is_category else LEFT
     refused = ", blank where it refuses to start" if found.refused.any() else ""
     figure["xaxis"] = source_axis(_title(x), solved_as(sizing) + refused, **_scale(x))
     figure["yaxis"] = axis(_title(y), **_scale(y))
-    figure["yaxis"]["title"]["standoff"] = 4
+    figure["yaxis"]["title"]["standoff"] = STANDOFF
     data = [_cells(sizing, found), *_ridge(found)]
-    figure["annotations"] += _ridge_label(found)
     own = _own_cell(sizing, found)
+    figure["annotations"] += _ridge_label(found, own)
     if own:
         (column, row) = own
         data.append(points([_value(x, x.values[column])], [_value(y, y.values[row])], ["circle"]))
@@ -78,7 +79,9 @@ def _inputs(sizing: Sizing, x: Axis, y: Axis) -> list[str]:
 
 
 def _name(found: Axis) -> str:
-    return str(FIELDS[found.name].title).split(",")[0]
+    """The input's name inside a line: `Ratio r` without its capital, `KV dtype` as it is."""
+    title = str(FIELDS[found.name].title).split(",")[0]
+    return title[0].lower() + title[1:] if title[1:2].islower() else title
 
 
 def _title(found: Axis) -> str:
@@ -175,17 +178,22 @@ def _ridge(found: Sweep) -> list[Figure]:
     return [line(x, y, "@paper", width=6, name="casing"), line(x, y, "@ink", width=2, name="r*")]
 
 
-def _ridge_label(found: Sweep) -> list[Figure]:
-    """Beside the middle of what shows of the ridge, on a ground of its own."""
+def _ridge_label(found: Sweep, own: tuple[int, int] | None) -> list[Figure]:
+    """Beside what shows of the ridge, a quarter from its end that is farther from the deployment's own point."""
     drawn = _ridge(found)
     if not drawn:
         return []
-    seen = [(x, y) for x, y in zip(drawn[-1]["x"], drawn[-1]["y"], strict=True) if None not in (x, y)]
+    seen = [
+        (column, x, y)
+        for column, (x, y) in enumerate(zip(drawn[-1]["x"], drawn[-1]["y"], strict=True))
+        if None not in (x, y)
+    ]
     if not seen:
         return []
-    x, y = seen[len(seen) // 2]
-    words = "r*, the balance ratio"
-    return [_on_ground(words, found, x, y)]
+    along = own[found.x.name == RATIO] if own else 0
+    first, last = seen[len(seen) // 4], seen[len(seen) * 3 // 4]
+    _, x, y = max((last, first), key=lambda place: abs(place[0] - along))
+    return [_on_ground("r*, the balance ratio", found, x, y)]
 
 
 def _own_cell(sizing: Sizing, found: Sweep) -> tuple[int, int] | None:
@@ -213,7 +221,7 @@ def _own_label(found: Sweep, column: int, row: int) -> Figure:
 
 def _written(found: Axis, value: Any) -> str:
     if found.name == RATIO:
-        return f"r = {ratio_text(value)}"
+        return f"r {ratio_text(value)}"
     if found.name == "rest_gib":
         return f"rest {number(value)}"
     return f"{_name(found)} {count(value) if isinstance(value, int) else value}"
