@@ -24,7 +24,7 @@ from sizing.pools import (
     ratio_is_ignored,
     slots_from_ratio,
 )
-from sizing.scenario import Scenario
+from sizing.scenario import MAX_REQUESTS, Scenario
 from sizing.units import GIB
 
 SEARCHED_RATIOS = (1e-12, 1e12)  # [-] wider than any ratio that leaves both pools one page
@@ -63,7 +63,7 @@ def best_split(scenario: Scenario, rank: Rank) -> Optimum | None:
     low = runs * S
     most = int(rank.rest_gib * GIB / rank.slot_bytes) + 1
     high = _last(low, most, lambda slots: _runs(scenario, rank, slots) >= runs)
-    ratios = _ratio_range(scenario, rank, low, high)
+    ratios = ratio_range(scenario, rank, low, high)
     spared = _most_requests(scenario, rank, spare=1) if S > 1 else 0
     spare, requests = (1, spared) if spared else (0, runs)
     return Optimum(
@@ -98,7 +98,7 @@ def best_pair(scenario: Scenario, rank: Rank) -> Pair | None:
     if rank.requests_asked is None:
         return None
     fits_state = int(max(rank.rest_gib, 0) * GIB / rank.slot_bytes) // int(rank.S)
-    wanted = np.arange(1, fits_state + 1)
+    wanted = np.arange(1, min(fits_state, MAX_REQUESTS // asked_divisor(scenario)) + 1)
     pools = pools_from_slots(asking(scenario, rank, wanted), wanted * rank.S)
     runs = int(np.max(np.where(running(pools, scenario.L) >= wanted, wanted, 0), initial=0))
     if runs == 0:
@@ -107,7 +107,8 @@ def best_pair(scenario: Scenario, rank: Rank) -> Pair | None:
     return Pair(runs=runs, asked=runs * asked_divisor(scenario), pin=pin)
 
 
-def _ratio_range(scenario: Scenario, rank: Rank, low: int, high: int) -> tuple[float | None, float | None]:
+def ratio_range(scenario: Scenario, rank: Rank, low: int, high: int) -> tuple[float | None, float | None]:
+    """Every ratio [-] that gives K from `low` to `high` [slots per rank]; as `Optimum` says it."""
     if ratio_is_ignored(scenario):
         return None, None
     endless = slots_from_ratio(rank, SEARCHED_RATIOS[1]) <= high

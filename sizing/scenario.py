@@ -30,6 +30,8 @@ DEFAULT_RATIO = 0.9  # engine-sizing.md section 5, `--mamba-full-memory-ratio` u
 MAX_BYTES = 2**50  # a bound for hostile input, far above any GPU
 MAX_REST_GIB = 65_536
 MAX_RATIO = 1_000_000_000
+MAX_REQUESTS = 1_000_000
+MAX_L = 2**24
 # Twice this (rescaled to float32), times the most requests, times the most drafts, still fits an int64.
 MAX_SLOT_BYTES = 2**34
 # This, times the longest ring, times the most requests, fits an int64 too.
@@ -79,7 +81,7 @@ class Scenario(BaseModel):
         "Average context of one request: input plus output tokens. 32K is 32,768.",
         unit="tokens",
         ge=1,
-        le=2**24,
+        le=MAX_L,
     )
     D: Whole = _input(
         0,
@@ -276,7 +278,7 @@ class Scenario(BaseModel):
         unit="requests",
         flag="--max-running-requests",
         ge=1,
-        le=1_000_000,
+        le=MAX_REQUESTS,
     )
     max_total_tokens: Tokens | None = _input(
         None,

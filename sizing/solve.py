@@ -26,7 +26,7 @@ from sizing.pools import (
     token_bytes,
 )
 from sizing.problems import Refusal
-from sizing.scenario import DEFAULT_RATIO, Scenario
+from sizing.scenario import DEFAULT_RATIO, MAX_REQUESTS, Scenario
 from sizing.slots import Resolved, resolve
 from sizing.specification import Prediction
 from sizing.split import Split, slots_set, slots_unpinned, solve_split
@@ -163,7 +163,7 @@ def _raised(scenario: Scenario, ratio: float, rank: Rank, now: Split | Refusal) 
     """
     if isinstance(now, Refusal) or rank.requests_asked is None or ratio_is_ignored(scenario):
         return None, None
-    tried = np.arange(rank.requests_asked + 1, now.clamp + 1)
+    tried = np.arange(rank.requests_asked + 1, min(now.clamp, MAX_REQUESTS // asked_divisor(scenario)) + 1)
     if not tried.size:
         return None, None
     rising = asking(scenario, rank, tried)

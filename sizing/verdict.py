@@ -3,6 +3,7 @@
 from pydantic import BaseModel, ConfigDict
 
 from sizing.from_model import draft_bytes, geometry_of
+from sizing.gates import accuracy_gates, validate_words
 from sizing.optimum import Optimum
 from sizing.pools import (
     SPECULATION_REQUESTS,
@@ -384,20 +385,8 @@ def _role(sizing: Sizing) -> Advice | None:
 
 
 def _precision(sizing: Sizing) -> Advice | None:
-    gates = []
-    if sizing.scenario.kv_cache_dtype.startswith("fp8"):
-        gates.append(f"--kv-cache-dtype {sizing.scenario.kv_cache_dtype} (halves KV, doubles r*)")
-    if sizing.scenario.mamba_ssm_dtype != "float32":
-        gates.append(
-            f"--mamba-ssm-dtype {sizing.scenario.mamba_ssm_dtype} (about halves a slot; on SM100+ it also switches the "
-            "linear-attention decode backend: pin --linear-attn-decode-backend triton)"
-        )
-    if not gates:
-        return None
-    return Advice(
-        topic="Accuracy gate",
-        text=f"Validate the outputs of your workload before production with {' and '.join(gates)}.",
-    )
+    gates = accuracy_gates(sizing.scenario)
+    return Advice(topic="Accuracy gate", text=validate_words(gates)) if gates else None
 
 
 def _ranks(sizing: Sizing) -> Advice | None:

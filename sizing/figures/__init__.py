@@ -4,6 +4,7 @@ from sizing.figures.crossing import crossing_figure
 from sizing.figures.layers import layers_figure, slots_figure, widths_figure
 from sizing.figures.memory import memory_figure
 from sizing.figures.ratio import ratio_figure
+from sizing.figures.sweep import sweep_figure
 from sizing.figures.theme import DARK, LIGHT, painted
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "painted",
     "ratio_figure",
     "slots_figure",
+    "sweep_figure",
     "widths_figure",
 ]

@@ -13,7 +13,8 @@ Figure = dict[str, Any]
 
 PRODUCT = "Hybrid Pool Sizing"
 
-# State is darker than KV in both palettes, so that a greyscale print keeps them apart.
+# State is darker than KV in both palettes, so that a greyscale print keeps them apart. From @few to @many the
+# lightness goes one way: a heatmap counts requests, which belong to neither pool.
 LIGHT = {
     "@ink": "#10141f",
     "@muted": "#5a6375",
@@ -27,6 +28,8 @@ LIGHT = {
     "@on_state": "#ffffff",
     "@on_kv": "#ffffff",
     "@other": "#8b93a3",
+    "@few": "#d5e2df",
+    "@many": "#0f4f46",
 }
 DARK = {
     "@ink": "#e8ebf2",
@@ -41,6 +44,8 @@ DARK = {
     "@on_state": "#10141f",
     "@on_kv": "#10141f",
     "@other": "#6b7485",
+    "@few": "#22303a",
+    "@many": "#8fe3cf",
 }
 
 FONT = "Source Sans, Source Sans Pro, DejaVu Sans, Arial, sans-serif"

@@ -1,0 +1,254 @@
+"""Figure: what runs over two inputs at once, as a heatmap with the ridge of r* and the deployment's own point."""
+
+import math
+from typing import Any
+
+from sizing.figures.theme import (
+    SMALL,
+    Figure,
+    axis,
+    inputs,
+    layout,
+    line,
+    points,
+    requests_axis,
+    solved_as,
+    source_axis,
+    text,
+)
+from sizing.pools import is_pinned
+from sizing.scenario import FIELDS, extra
+from sizing.solve import Sizing
+from sizing.sweep import PIN, RATIO, Axis, Sweep, SweepInput, sweep
+from sizing.units import count, flag_ratio, number, ratio_text, tokens_text
+
+HEIGHT = 510
+CHARACTERS = 150  # of a line of inputs over the whole main column at 1440 px
+COLOUR_BAR = 118  # [px] of the right margin: the scale, its numbers and its title
+LEFT, LEFT_OF_NAMES = 84, 128  # [px] of the left margin; names of dtypes are the widest labels of an axis
+NEAR_EDGE = 0.12  # of an axis: a label so near an end stands on its inner side
+DECADES = 2  # an axis that spans more of them is labelled at powers of ten only
+STANDOFF = 6  # [px] from the labels of the vertical axis to its title
+OFF = 12  # [px] from a mark to its label
+
+LOGARITHMIC = ("L", RATIO, "rest_gib", PIN, "max_running_requests")
+# What the line of inputs says of each, which is no longer one number where it is swept.
+SAID_AS: dict[str, tuple[str, ...]] = {
+    "L": ("L = ",),
+    RATIO: ("r = ", "r* = ", "pin "),
+    PIN: ("r = ", "r* = ", "pin "),
+    "rest_gib": ("rest ",),
+    "D": ("D = ",),
+    "dcp_size": ("dcp_size = ", "token "),
+    "max_running_requests": ("max_running_requests ",),
+    "page_size": ("page ",),
+    "attn_dp_size": ("one of ",),
+    "mamba_ssm_dtype": ("slot ",),
+    "kv_cache_dtype": ("token ",),
+}
+
+
+def sweep_figure(sizing: Sizing, x: Axis, y: Axis) -> Figure:
+    """What runs for every pair of values. Raises ValueError like `sweep`."""
+    found = sweep(sizing.scenario, x, y)
+    figure = layout(
+        _inputs(sizing, x, y),
+        f"Requests that run, over {_name(x)} and {_name(y)}",
+        height=HEIGHT,
+        characters=CHARACTERS,
+        right=COLOUR_BAR,
+    )
+    figure["margin"]["l"] = LEFT_OF_NAMES if y.is_category else LEFT
+    refused = ", blank where it refuses to start" if found.refused.any() else ""
+    figure["xaxis"] = source_axis(_title(x), solved_as(sizing) + refused, **_scale(x))
+    figure["yaxis"] = axis(_title(y), **_scale(y))
+    figure["yaxis"]["title"]["standoff"] = STANDOFF
+    data = [_cells(sizing, found), *_ridge(found)]
+    own = _own_cell(sizing, found)
+    figure["annotations"] += _ridge_label(found, own)
+    if own:
+        (column, row) = own
+        data.append(points([_value(x, x.values[column])], [_value(y, y.values[row])], ["circle"]))
+        figure["annotations"].append(_own_label(found, column, row))
+    return {"data": data, "layout": figure}
+
+
+def _inputs(sizing: Sizing, x: Axis, y: Axis) -> list[str]:
+    swept = (*SAID_AS[x.name], *SAID_AS[y.name])
+    return [piece for piece in inputs(sizing) if not piece.startswith(swept)]
+
+
+def _name(found: Axis) -> str:
+    """The input's name inside a line: `Ratio r` without its capital, `KV dtype` as it is."""
+    title = str(FIELDS[found.name].title).split(",")[0]
+    return title[0].lower() + title[1:] if title[1:2].islower() else title
+
+
+def _title(found: Axis) -> str:
+    """The input in words, its flag and its unit."""
+    flag, unit = extra(found.name, "flag"), extra(found.name, "unit")
+    title = str(FIELDS[found.name].title)
+    named = f"{title}, {flag}" if flag and flag.lstrip("-").replace("-", "_") != title else title
+    return named + (f" [{unit}]" if unit else "")
+
+
+def _is_logarithmic(found: Axis) -> bool:
+    return found.name in LOGARITHMIC and len(found.values) > 1 and all(float(value) > 0 for value in found.values)
+
+
+def _value(found: Axis, value: Any) -> Any:
+    """A value as the axis holds it: names and the few values of a discrete input as text."""
+    return value if found.name in LOGARITHMIC else str(value)
+
+
+def _scale(found: Axis) -> dict[str, Any]:
+    if found.name not in LOGARITHMIC:
+        return {"type": "category", "categoryarray": [str(value) for value in found.values]}
+    if not _is_logarithmic(found):
+        return {"type": "linear"}
+    low, high = float(found.values[0]), float(found.values[-1])
+    ticks = _ticks(found.name, low, high)
+    return {
+        "type": "log",
+        "range": [math.log10(low), math.log10(high)],
+        "tickvals": ticks,
+        "ticktext": [tokens_text(int(tick)) if found.name == "L" else f"{tick:,.12g}" for tick in ticks],
+    }
+
+
+def _ticks(name: SweepInput, low: float, high: float) -> list[float]:
+    """Powers of four for L, else powers of ten, and on a short axis twice and five times those."""
+    if name == "L":
+        found = [4.0**power for power in range(math.floor(math.log(high, 4)) + 1)]
+    else:
+        mantissas = (1,) if math.log10(high / low) > DECADES else (1, 2, 5)
+        powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        found = [mantissa * 10.0**power for power in powers for mantissa in mantissas]
+    return [tick for tick in found if low <= tick <= high]
+
+
+def _cells(sizing: Sizing, found: Sweep) -> Figure:
+    """Whole numbers, and a gap where the engine refuses."""
+    cells = [
+        [None if refused else runs for runs, refused in zip(*lines, strict=True)]
+        for lines in zip(found.runs.tolist(), found.refused.tolist(), strict=True)
+    ]
+    return {
+        "type": "heatmap",
+        "name": "runs",
+        "x": [_value(found.x, value) for value in found.x.values],
+        "y": [_value(found.y, value) for value in found.y.values],
+        "z": cells,
+        "zmin": 0,
+        "zmax": max(int(found.runs.max()), 1),
+        "zsmooth": False,
+        "hoverongaps": False,
+        "colorscale": [[0, "@few"], [1, "@many"]],
+        "colorbar": {
+            "title": {
+                "text": requests_axis(sizing),
+                "side": "right",
+                "font": {"size": SMALL, "color": "@muted"},
+            },
+            "thickness": 14,
+            "outlinewidth": 0,
+            "tickfont": {"size": SMALL, "color": "@ink"},
+            "tickformat": ",d",
+            "x": 1.02,
+        },
+        "hovertemplate": f"{_hover(found.x, 'x')}<br>{_hover(found.y, 'y')}<br><b>%{{z:,}} run</b><extra></extra>",
+    }
+
+
+def _hover(found: Axis, letter: str) -> str:
+    """Name and value of one axis, written as the value is."""
+    written = {RATIO: ":.5g", "rest_gib": ":.3f"}.get(found.name, ":,") if found.name in LOGARITHMIC else ""
+    return f"{_name(found)} %{{{letter}{written}}}"
+
+
+def _ridge(found: Sweep) -> list[Figure]:
+    """r* for each value of the other axis, as far as it lies on the axis of ratios; a casing lifts it off the cells."""
+    if found.ridge is None:
+        return []
+    ratio, other = (found.x, found.y) if found.x.name == RATIO else (found.y, found.x)
+    low, high = float(ratio.values[0]), float(ratio.values[-1])
+    along = [_value(other, value) for value in other.values]
+    ridge = [flag_ratio(exact) if exact is not None and low <= exact <= high else None for exact in found.ridge]
+    x, y = (ridge, along) if ratio is found.x else (along, ridge)
+    return [line(x, y, "@paper", width=6, name="casing"), line(x, y, "@ink", width=2, name="r*")]
+
+
+def _ridge_label(found: Sweep, own: tuple[int, int] | None) -> list[Figure]:
+    """Beside what shows of the ridge, a quarter from its end that is farther from the deployment's own point."""
+    drawn = _ridge(found)
+    if not drawn:
+        return []
+    seen = [
+        (column, x, y)
+        for column, (x, y) in enumerate(zip(drawn[-1]["x"], drawn[-1]["y"], strict=True))
+        if None not in (x, y)
+    ]
+    if not seen:
+        return []
+    along = own[found.x.name == RATIO] if own else 0
+    first, last = seen[len(seen) // 4], seen[len(seen) * 3 // 4]
+    _, x, y = max((last, first), key=lambda place: abs(place[0] - along))
+    return [_on_ground("r*, the balance ratio", found, x, y)]
+
+
+def _own_cell(sizing: Sizing, found: Sweep) -> tuple[int, int] | None:
+    """Column and row of what is set; None where the split that is set, or its value, is not on the axes."""
+    own = {axis.name: _own(sizing, axis.name) for axis in (found.x, found.y)}
+    if own[found.x.name] not in found.x.values or own[found.y.name] not in found.y.values:
+        return None
+    return found.x.values.index(own[found.x.name]), found.y.values.index(own[found.y.name])
+
+
+def _own(sizing: Sizing, name: SweepInput) -> Any:
+    if name == RATIO:
+        return None if is_pinned(sizing.scenario) else sizing.ratio_now
+    if name == PIN and not is_pinned(sizing.scenario):
+        return None
+    return getattr(sizing.scenario, name)
+
+
+def _own_label(found: Sweep, column: int, row: int) -> Figure:
+    x, y = found.x.values[column], found.y.values[row]
+    runs = "refused" if found.refused[row, column] else f"<b>{count(int(found.runs[row, column]))} run</b>"
+    words = f"now, {_written(found.x, x)}, {_written(found.y, y)}: {runs}"
+    return _on_ground(words, found, _value(found.x, x), _value(found.y, y))
+
+
+def _written(found: Axis, value: Any) -> str:
+    if found.name == RATIO:
+        return f"r {ratio_text(value)}"
+    if found.name == "rest_gib":
+        return f"rest {number(value)}"
+    return f"{_name(found)} {count(value) if isinstance(value, int) else value}"
+
+
+def _on_ground(words: str, found: Sweep, x: Any, y: Any) -> Figure:
+    """A label beside a place, on the side where there is room; it never reaches over an end of an axis."""
+    across, up = _share(found.x, x), _share(found.y, y)
+    right, top, bottom = across <= 0.5, up > 1 - NEAR_EDGE, up < NEAR_EDGE
+    return text(words, x=_place(found.x, x), y=_place(found.y, y)) | {
+        "bgcolor": "@paper",
+        "borderpad": 2,
+        "xanchor": "left" if right else "right",
+        "xshift": OFF if right else -OFF,
+        "yanchor": "top" if top else "bottom" if bottom else "middle",
+    }
+
+
+def _place(found: Axis, value: Any) -> Any:
+    """Where an annotation stands: Plotly takes the logarithm on a logarithmic axis."""
+    return math.log10(value) if _is_logarithmic(found) else value
+
+
+def _share(found: Axis, value: Any) -> float:
+    """How far along its axis a value stands, 0 to 1."""
+    if found.name not in LOGARITHMIC:
+        held = [str(each) for each in found.values]
+        return (held.index(value) + 0.5) / len(held)
+    low, high = (_place(found, float(edge)) for edge in (found.values[0], found.values[-1]))
+    return float((_place(found, value) - low) / (high - low)) if high > low else 0.5
