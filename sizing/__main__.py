@@ -8,7 +8,10 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
+from pydantic import ValidationError
+
 from sizing.bootlog import Boot, Log, read_chunks, read_file
+from sizing.carried import Want
 from sizing.diagnosis import Diagnosis, as_printed, diagnose, likely_model, models_that_fit, readings
 from sizing.dtypes import KvDtype, StateDtype
 from sizing.flags import flags
@@ -29,9 +32,10 @@ from sizing.models import (
 )
 from sizing.models.fields import MAX_FILE_BYTES
 from sizing.models.summary import layers_in_words
-from sizing.problems import Problem, RefusedError, listed, shown
+from sizing.problems import Problem, RefusedError, from_validation, listed, shown
 from sizing.scenario import DEFAULTS, FIELDS, Scenario, extra, read_scenario
 from sizing.solve import Sizing, solve
+from sizing.target import Answer, aim
 from sizing.units import count, number
 from sizing.verdict import advice, verdict
 from sizing.working import comparisons, working
@@ -86,6 +90,16 @@ def _parser() -> argparse.ArgumentParser:
     model.add_argument("--ssm-dtype", choices=get_args(StateDtype), help="SSM dtype (what the checkpoint implies)")
     model.add_argument("--conv-dtype", choices=get_args(StateDtype), default="bfloat16", help="conv dtype (bfloat16)")
     model.set_defaults(run=_model)
+    target = commands.add_parser(
+        "target",
+        help="solve for what carries wanted requests",
+        description="What to set so that so many requests of L run at once, or what does not fit and what would. FILE "
+        "holds a scenario as for plan; - reads standard input.",
+    )
+    target.add_argument("file", metavar="FILE", help="JSON file, or - for standard input")
+    target.add_argument("requests", metavar="REQUESTS", help="wanted requests of the whole deployment")
+    target.add_argument("--length", metavar="L", help="context per request [tokens] (the scenario's)")
+    target.set_defaults(run=_target)
     log = commands.add_parser(
         "log",
         help="read a boot log and put what it prints beside what the rules predict",
@@ -119,6 +133,34 @@ def _plan(options: argparse.Namespace) -> int:
         return REFUSED
     print(_as_json(sizing) if options.json else _as_table(sizing), flush=True)
     return 0 if hasattr(sizing.now, "runs") else REFUSED
+
+
+def _target(options: argparse.Namespace) -> int:
+    scenario = read_scenario(_read_json(options.file))
+    if not isinstance(scenario, Scenario):
+        _stop(scenario)
+    try:
+        want = Want.model_validate({"L": options.length or scenario.L, "requests": options.requests})
+        answer = aim(scenario, [want])
+    except ValidationError as error:
+        _stop(from_validation(error, {"requests": "REQUESTS", "L": "--length"}))
+    except RefusedError as refused:
+        print(refused, file=sys.stderr)
+        return REFUSED
+    print("\n".join(_target_lines(answer)))
+    return 0 if answer.setting else REFUSED
+
+
+def _target_lines(answer: Answer) -> list[str]:
+    (want,) = answer.wants
+    if answer.setting is not None:
+        return [f"{count(want.requests)} requests of L = {count(want.L)} fit.", *answer.setting.flags]
+    most = count(answer.here.most[0])
+    lines = [f"{count(want.requests)} requests of L = {count(want.L)} do not fit: at most {most}."]
+    ways = [(row.way.words, count(row.most[0]), f"{row.way.price} {row.way.gate}".strip()) for row in answer.rows]
+    near = [(row.way.words, point.words, point.price) for row in answer.rows for point in row.near]
+    lines += ["", "way, the most, price:", *_aligned(ways)]
+    return [*lines, "", "nearest points that fit:", *_aligned(near)] if near else lines
 
 
 def _model(options: argparse.Namespace) -> int:

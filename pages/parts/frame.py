@@ -21,6 +21,7 @@ from sizing.scenario import DEFAULTS
 
 PAGES = {
     "app.py": "Balance",
+    "pages/target.py": "Target",
     "pages/model.py": "Model",
     "pages/clamped.py": "Log",
     "pages/reference.py": "Reference",

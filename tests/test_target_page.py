@@ -1,0 +1,111 @@
+"""The page Target and the command that says the same: what fits, what does not, and what would."""
+
+import io
+import sys
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from sizing import Scenario, solve
+from sizing.__main__ import main
+from sizing.carried import Want
+from sizing.target import aim
+
+TIMEOUT = 30  # seconds; the harness gives three unless told otherwise
+
+
+@pytest.fixture
+def page() -> AppTest:
+    """The page, opened without a link."""
+    return AppTest.from_file("../app.py", default_timeout=TIMEOUT).run().switch_page("pages/target.py").run()
+
+
+def words(page: AppTest) -> str:
+    """All words of the page, with the escapes of Markdown taken out."""
+    shown = [element.value for element in page.main if hasattr(element, "value") and isinstance(element.value, str)]
+    return "\n".join(shown).replace("\\", "")
+
+
+def ask(page: AppTest, requests: str, more: str = "") -> AppTest:
+    """Type what is wanted."""
+    page.text_input(key="target_requests").set_value(requests)
+    page.text_area(key="target_more").set_value(more)
+    return page.run()
+
+
+def test_the_page_asks_first(page: AppTest) -> None:
+    """Nothing wanted, nothing solved."""
+    assert not page.exception
+    assert "How many requests do you want to run?" in words(page)
+
+
+def test_a_target_that_fits_names_the_flags(page: AppTest) -> None:
+    """64 requests at 9,216: the flags of the page, solved forward, run them."""
+    text = words(ask(page, "64"))
+    assert "64 requests of L = 9,216 fit." in text
+    setting = aim(Scenario(), [Want(L=9216, requests=64)]).setting
+    assert setting is not None
+    assert page.code[0].value == " \\\n  ".join(setting.flags)
+    now = solve(setting.scenario).now
+    assert getattr(now, "runs", 0) >= 64
+
+
+def test_a_target_that_does_not_fit_names_what_would(page: AppTest) -> None:
+    """96 requests: at most 74 as it stands, and the ways and points of the specification's deployment."""
+    text = words(ask(page, "96"))
+    assert "96 requests of L = 9,216 do not fit: at most 74." in text
+    for said in ("| 86 |", "| 103 |", "| 112 |", "| 125 |", "L 6,784 instead of 9,216", "rest 31.54 GiB per rank"):
+        assert said in text
+
+
+def test_several_lengths_are_carried_by_one_setting(page: AppTest) -> None:
+    """Each line is one more length."""
+    assert "10 requests of L = 9,216 and 4 requests of L = 65,536 fit." in words(ask(page, "10", "64K 4"))
+
+
+@pytest.mark.parametrize(
+    ("requests", "more", "sentence"),
+    [
+        ("0", "", "Wanted requests must be 1 or more, not “0”."),
+        ("many", "", "Wanted requests must be a whole number, not “many”."),
+        ("4", "32K", "Line 1 must hold two numbers, L and requests, such as 32K 16."),
+        ("4", "32K 1\n0 4", "Line 2: L must be 1 or more, not “0”."),
+        ("4", "1 1\n" * 13, "There are 13 further lengths: give at most 12."),
+    ],
+)
+def test_what_cannot_be_wanted_is_a_sentence(page: AppTest, requests: str, more: str, sentence: str) -> None:
+    """No exception, no answer, and the text stays."""
+    asked = ask(page, requests, more)
+    assert not asked.exception
+    assert sentence in [error.value.replace("\\", "") for error in asked.error]
+    assert asked.text_input(key="target_requests").value == requests
+
+
+Run = Callable[..., tuple[object, str, str]]
+
+
+@pytest.fixture
+def target(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """`target - REQUESTS` on a scenario, in this process; gives status, output and errors."""
+
+    def run(text: str, *arguments: str) -> tuple[object, str, str]:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+        try:
+            status: object = main(["target", "-", *arguments])
+        except SystemExit as stopped:
+            status = stopped.code
+        return (status, *capsys.readouterr())
+
+    return run
+
+
+def test_the_command_says_what_fits_and_what_would(target: Run) -> None:
+    """Status 0 with the flags, 1 with the ways, 2 for what cannot be wanted."""
+    assert target("{}", "74") == (0, "74 requests of L = 9,216 fit.\n--max-mamba-cache-size 371\n", "")
+    status, printed, said = target("{}", "96")
+    assert (status, said) == (1, "")
+    assert printed.startswith("96 requests of L = 9,216 do not fit: at most 74.\n")
+    assert "rest 31.54 GiB per rank instead of 28.529 GiB" in printed
+    assert target("{}", "4", "--length", "32K")[0] == 0
+    assert target("{}", "none") == (2, "", "REQUESTS must be a whole number, not “none”.\n")
