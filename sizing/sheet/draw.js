@@ -2,6 +2,7 @@
 for (const [name, figure] of Object.entries(JSON.parse(document.getElementById("figures").textContent))) {
   const place = document.querySelector(`figure[data-figure="${name}"]`);
   const { width, height } = figure.layout;
+  place.replaceChildren(); // the sentence for where no script runs
   Plotly.newPlot(place, figure.data, figure.layout, { staticPlot: true }).then(() => {
     const frame = place.querySelector(".svg-container");
     frame.style.width = "100%";

@@ -103,8 +103,8 @@ def _section(found: Section) -> str:
 
 
 def _places(figures: dict[str, Figure], alt: str) -> str:
-    """Where the figures are drawn; without scripts a sentence stands there."""
-    without = "<noscript>This figure is drawn by a script in this file, and scripts are off here.</noscript>"
+    """Where the figures are drawn, which takes the sentence away that stands there where scripts do not run."""
+    without = paragraph("This figure is drawn by a script in this file, and scripts are off here.", "note")
     return "".join(
         f'<figure data-figure="{escaped(name)}" role="img" aria-label="{escaped(alt)}">{without}</figure>'
         for name in figures

@@ -1,6 +1,6 @@
 """Pieces of HTML. Every word goes through `escaped`: names, links and checkpoints are strangers' text."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -36,21 +36,25 @@ def bullets(rows: Iterable[tuple[str, str]]) -> str:
 
 
 def table(
-    columns: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[int], numbers: Collection[int] = ()
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    widths: Sequence[int],
+    kinds: Mapping[int, str] = {},
 ) -> str:
     """A table whose columns take `widths` [%] of the page, so that none is ever wider than it; empty without rows.
 
-    The columns counted in `numbers` are set to the right, to be compared by eye.
+    `kinds` gives columns, by their place, a class of the style sheet: `number` stands to the right, one click selects
+    all of `code`.
     """
     cells = [tuple(row) for row in rows]
     if not cells:
         return ""
-    kinds = ["number" if at in numbers else "" for at in range(len(columns))]
+    each = [kinds.get(at, "") for at in range(len(columns))]
     sizes = "".join(f'<col style="width:{width}%">' for width in widths)
     head = "".join(
-        f'<th scope="col"{_class(kind)}>{escaped(name)}</th>' for name, kind in zip(columns, kinds, strict=True)
+        f'<th scope="col"{_class(kind)}>{escaped(name)}</th>' for name, kind in zip(columns, each, strict=True)
     )
-    body = "".join(f"<tr>{_cells(row, kinds)}</tr>" for row in cells)
+    body = "".join(f"<tr>{_cells(row, each)}</tr>" for row in cells)
     return (
         f"<table{_class('whole' if len(cells) <= SHORT else '')}><colgroup>{sizes}</colgroup>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -26,7 +26,7 @@ SCOPE = (
 )
 STEP_WIDTHS = (20, 27, 33, 20)  # [%] of the page
 INPUT_COLUMNS = ("input", "flag or variable", "value")
-INPUT_WIDTHS = (23, 35, 25, 17)
+INPUT_WIDTHS = (22, 38, 22, 18)
 
 
 def verdict_section(sizing: Sizing) -> Section:
@@ -60,7 +60,7 @@ def flags_section(sizing: Sizing) -> Section:
         _way(found, "pin", found.pin, found.pin_runs, "this release overwrites a pin with the ratio"),
     ]
     ranks = " per rank" if sizing.scenario.attn_dp_size > 1 else ""
-    ways = table(("", "flag", f"requests that run{ranks}"), rows, (18, 54, 28), numbers=(2,))
+    ways = table(("", "flag", f"requests that run{ranks}"), rows, (18, 54, 28), {1: "code", 2: "number"})
     return Section("Flags to set", ways + paragraph(found.why))
 
 
@@ -86,7 +86,7 @@ def limits_section(sizing: Sizing) -> Section:
         (row.place, row.limit.name, count(row.limit.requests), row.limit.why, row.lifted_by) for row in lifts(sizing)
     ]
     columns = ("place", "limit", "requests", "how it comes about", "lifted by")
-    return Section("Every limit, the smallest first", table(columns, rows, (8, 16, 11, 29, 36), numbers=(2,)))
+    return Section("Every limit, the smallest first", table(columns, rows, (8, 16, 11, 29, 36), {2: "number"}))
 
 
 def flips_section(sizing: Sizing) -> Section:
@@ -112,13 +112,15 @@ def inputs_section(scenario: Scenario) -> Section:
     stated, others = stated_inputs(scenario), other_inputs(scenario)
     if stated:
         first = paragraph("Set for this deployment; the specification's worked example is Kimi-K3 at TP8 with fp8 KV.")
-        first += table((*INPUT_COLUMNS, "worked example"), _input_rows(stated), INPUT_WIDTHS)
+        first += table((*INPUT_COLUMNS, "worked example"), _input_rows(stated), INPUT_WIDTHS, {1: "code"})
     else:
         first = paragraph(
             "This is the specification's worked example, Kimi-K3 at TP8 with fp8 KV: no input differs from it."
         )
     rest = paragraph("Everything else that counts here:")
-    return Section("Inputs", first + rest + table((*INPUT_COLUMNS, "from"), _input_rows(others), INPUT_WIDTHS))
+    return Section(
+        "Inputs", first + rest + table((*INPUT_COLUMNS, "from"), _input_rows(others), INPUT_WIDTHS, {1: "code"})
+    )
 
 
 def _input_rows(found: list[Input]) -> list[tuple[str, ...]]:
@@ -158,7 +160,7 @@ def model_section(scenario: Scenario) -> Section:
         if scenario.pp_size > 1
         else ""
     )
-    return Section(title, paragraph(words) + table(columns, rows, STEP_WIDTHS, numbers=(3,)) + paragraph(stages))
+    return Section(title, paragraph(words) + table(columns, rows, STEP_WIDTHS, {3: "number"}) + paragraph(stages))
 
 
 def working_section(sizing: Sizing) -> Section:
@@ -183,7 +185,8 @@ def allocations_section(sizing: Sizing) -> Section:
     words = "Charged is what comes out of rest; where more is allocated, the slack of --mem-fraction-static pays."
     columns = ("what", "charged [bytes per rank]", "allocated [bytes per rank]")
     return Section(
-        "Charged and allocated", paragraph(words) + table(columns, rows, (44, 28, 28), numbers=(1, 2)) if rows else ""
+        "Charged and allocated",
+        paragraph(words) + table(columns, rows, (44, 28, 28), {1: "number", 2: "number"}) if rows else "",
     )
 
 
