@@ -40,6 +40,7 @@ def sheet_html(sizing: Sizing, *, on: date, link_base: str | None = None) -> str
         _section(sections.flags_section(sizing)),
         _places(figures, verdict(sizing).text),
         _section(sections.launch_section(sizing)),
+        _section(sections.reopen_section(scenario, link_base)),
         _section(sections.limits_section(sizing)),
         _section(sections.flips_section(sizing)),
         _section(sections.advice_section(sizing)),
@@ -49,28 +50,23 @@ def sheet_html(sizing: Sizing, *, on: date, link_base: str | None = None) -> str
         _section(sections.comparisons_section(sizing)),
         _section(sections.allocations_section(sizing)),
     ]
-    return _document(scenario, parts, figures, on, link_base)
+    return _document(scenario, parts, figures, on)
 
 
 def refused_sheet_html(scenario: Scenario, refusal: Refusal, *, on: date, link_base: str | None = None) -> str:
     """The sheet of flags that are refused before any memory is counted: the refusal, its cure and the inputs."""
     parts = [
-        _section(sections.refusal_section(scenario, refusal)),
+        _section(sections.refusal_section(refusal)),
+        _section(sections.reopen_section(scenario, link_base)),
         _section(sections.inputs_section(scenario)),
         _section(sections.model_section(scenario)),
     ]
-    return _document(scenario, parts, {}, on, link_base)
+    return _document(scenario, parts, {}, on)
 
 
-def _document(
-    scenario: Scenario, parts: Iterable[str], figures: dict[str, Figure], on: date, link_base: str | None
-) -> str:
+def _document(scenario: Scenario, parts: Iterable[str], figures: dict[str, Figure], on: date) -> str:
     scripts = [_plotly(), _text("draw.js")] if figures else []
-    ends = (
-        sections.not_modelled_section(),
-        sections.sources_section(scenario),
-        sections.reopen_section(scenario, link_base),
-    )
+    ends = (sections.not_modelled_section(), sections.sources_section(scenario))
     body = "".join((_header(scenario, on), *parts, *map(_section, ends)))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -18,15 +18,15 @@ from sizing.sheet.parts import Section, bullets, copyable, escaped, paragraph, t
 from sizing.solve import Sizing
 from sizing.units import count
 from sizing.verdict import advice, idle_words, verdict
-from sizing.working import comparisons, working
+from sizing.working import Comparison, comparisons, working
 
 SCOPE = (
-    "Slots, tokens, bytes and GiB are those of one rank. 1 GiB is 1,073,741,824 bytes. {requests} What runs is what is "
-    "admitted, not how fast it runs."
+    "Slots, tokens, bytes and GiB are those of one rank; 1 GiB is 1,073,741,824 bytes. {requests} This says how many "
+    "requests fit, not how fast they run."
 )
 STEP_WIDTHS = (20, 27, 33, 20)  # [%] of the page
 INPUT_COLUMNS = ("input", "flag or variable", "value")
-INPUT_WIDTHS = (22, 38, 22, 18)
+INPUT_WIDTHS = (23, 34, 26, 17)
 
 
 def verdict_section(sizing: Sizing) -> Section:
@@ -36,7 +36,7 @@ def verdict_section(sizing: Sizing) -> Section:
     return Section(found.headline, body + paragraph(_scope(sizing.scenario), "note"))
 
 
-def refusal_section(scenario: Scenario, refusal: Refusal) -> Section:
+def refusal_section(refusal: Refusal) -> Section:
     """Flags that the engine refuses before it counts any memory: its words and the cure."""
     body = paragraph(f"{refusal.words} {refusal.cure}")
     return Section(
@@ -171,9 +171,13 @@ def working_section(sizing: Sizing) -> Section:
 
 def comparisons_section(sizing: Sizing) -> Section:
     """The published closed forms beside the engine's rules."""
-    rows = [(row.quantity, row.specification, row.engine, row.why or "the same") for row in comparisons(sizing)]
+    rows = [(row.quantity, row.specification, row.engine, _why(row)) for row in comparisons(sizing)]
     columns = ("quantity", "specification", f"SGLang {sizing.scenario.release}", "why they differ")
     return Section("The specification beside the engine", table(columns, rows, (20, 16, 28, 36)))
+
+
+def _why(row: Comparison) -> str:
+    return row.why or ("the same" if row.specification == row.engine else "-")
 
 
 def allocations_section(sizing: Sizing) -> Section:
