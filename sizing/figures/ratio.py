@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sizing.curves import over_ratio, ratio_grid
+from sizing.curves import Reals, over_ratio, ratio_grid
 from sizing.figures.theme import (
     SMALL,
     Figure,
@@ -42,10 +42,9 @@ def ratio_figure(sizing: Sizing) -> Figure:
     """What runs at L for every ratio around the balance; the engine's default, the ratio that is set and r* marked."""
     figure = layout(inputs(sizing), "Requests against the ratio r", height=HEIGHT, characters=CHARACTERS)
     marked = _marked(sizing)
-    around = list(marked.values()) or [DEFAULT_RATIO]
-    low, high = min(around) / REACH, max(around) * REACH
+    low, high = _ends(marked)
     plateau = _plateau(sizing, low, high)
-    curve = over_ratio(sizing.scenario, ratio_grid(low, high, *marked.values(), *plateau))
+    curve = over_ratio(sizing.scenario, ratios_drawn(sizing))
     top = max(int(curve.runs.max()), 1) * HEADROOM
     figure["xaxis"] = source_axis(
         "r, --mamba-full-memory-ratio (above 1 is legal)", solved_as(sizing), type="log", **_ratio_ticks(low, high)
@@ -84,6 +83,19 @@ def ratio_figure(sizing: Sizing) -> Figure:
     if top < FEW:
         data = [trace | {"line": trace["line"] | {"shape": "hv"}} if "line" in trace else trace for trace in data]
     return {"data": [_finite(trace) for trace in data], "layout": figure}
+
+
+def ratios_drawn(sizing: Sizing) -> Reals:
+    """The ratios [-] that the figure solves: even on its axis, with every mark and both ends of the plateau."""
+    marked = _marked(sizing)
+    low, high = _ends(marked)
+    return ratio_grid(low, high, *marked.values(), *_plateau(sizing, low, high))
+
+
+def _ends(marked: dict[str, float]) -> tuple[float, float]:
+    """Both ends of the axis [-]."""
+    around = list(marked.values()) or [DEFAULT_RATIO]
+    return min(around) / REACH, max(around) * REACH
 
 
 def _below(requests: Any, top: float) -> list[float]:

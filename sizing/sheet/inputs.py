@@ -1,0 +1,92 @@
+"""The inputs of a sheet: what was set for this deployment, and everything else that its numbers rest on."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from sizing.from_model import FILLED
+from sizing.scenario import DEFAULTS, FIELDS, Scenario, extra
+from sizing.units import count, stated_ratio_text
+
+STATE_BYTES = ("state_bytes_per_slot", "conv_bytes_per_slot", "state_bytes_all_stages", "ring_bytes_per_position")
+KV_BYTES = ("kv_bytes_per_token",)
+
+# Inputs that change no number unless something else is set; all others always count.
+COUNTS_IF: dict[str, Callable[[Scenario], bool]] = {
+    "name": lambda scenario: False,  # it is the sheet's title
+    "speculative_algorithm": lambda scenario: scenario.D > 0,
+    "conv_kernel": lambda scenario: scenario.D > 0,
+    "linear_replayssm_cache_len": lambda scenario: scenario.replayssm != "off",
+    "ring_bytes_per_position": lambda scenario: scenario.replayssm != "off",
+    "kv_heads": lambda scenario: scenario.attention == "GQA",
+    "state_bytes_all_stages": lambda scenario: scenario.pp_size > 1,
+    "mamba_full_memory_ratio": lambda scenario: scenario.split == "ratio",
+    "max_mamba_cache_size": lambda scenario: scenario.split == "pin",
+    "mamba_radix_cache_strategy": lambda scenario: not scenario.disable_radix_cache,
+    "extra_buffer_supported": lambda scenario: not scenario.disable_radix_cache,
+    "mamba_track_interval": lambda scenario: not scenario.disable_radix_cache,
+    "state_bytes_source": lambda scenario: not scenario.model,
+    "kv_bytes_source": lambda scenario: not scenario.model,
+}
+
+
+class Input(NamedTuple):
+    """One input as a row of text."""
+
+    name: str
+    """The field of Scenario."""
+    title: str
+    flag: str
+    value: str
+    """With its unit."""
+    origin: str
+    """Where the value comes from; for a stated one, what it is in the worked example."""
+
+
+def stated_inputs(scenario: Scenario) -> list[Input]:
+    """What differs from the worked example, each with its value there."""
+    return [_row(scenario, name, value_text(name, DEFAULTS[name])) for name in scenario.differences()]
+
+
+def other_inputs(scenario: Scenario) -> list[Input]:
+    """Everything else that counts here: what the model fills in, and what is as in the worked example."""
+    stated = scenario.differences()
+    counts = [name for name in FIELDS if name not in stated and _counts(scenario, name)]
+    return [_row(scenario, name, _origin(scenario, name)) for name in counts]
+
+
+def value_text(name: str, value: Any) -> str:
+    """The value of a field with every digit it was given with, and its unit."""
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    unit = f" {extra(name, 'unit')}".rstrip()
+    if isinstance(value, float):
+        return stated_ratio_text(value) + unit
+    if isinstance(value, int):
+        return count(value) + unit
+    return str(value) or ("none, bytes stated" if name == "model" else "empty")
+
+
+def _counts(scenario: Scenario, name: str) -> bool:
+    return COUNTS_IF[name](scenario) if name in COUNTS_IF else True
+
+
+def _row(scenario: Scenario, name: str, origin: str) -> Input:
+    return Input(
+        name=name,
+        title=str(FIELDS[name].title),
+        flag=extra(name, "flag"),
+        value=value_text(name, getattr(scenario, name)),
+        origin=origin,
+    )
+
+
+def _origin(scenario: Scenario, name: str) -> str:
+    if scenario.model and name in FILLED:
+        return "from the model"
+    if name in STATE_BYTES:
+        return scenario.state_bytes_source
+    if name in KV_BYTES:
+        return scenario.kv_bytes_source
+    return "worked example"

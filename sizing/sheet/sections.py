@@ -1,0 +1,234 @@
+"""The sections of a sheet, from the verdict down to its sources. Nothing here computes a new number."""
+
+from urllib.parse import urlencode
+
+from sizing.flags import Flags, environment, flags, launch_flags
+from sizing.flips import flips, short_pool_now
+from sizing.from_model import geometry_of
+from sizing.lifts import lifts
+from sizing.link import to_query
+from sizing.models import VERIFICATION_MEANS, byte_steps, entry
+from sizing.models.summary import layers_in_words
+from sizing.problems import Refusal
+from sizing.reference import not_modelled
+from sizing.releases import RELEASES
+from sizing.scenario import Scenario
+from sizing.sheet.inputs import Input, other_inputs, stated_inputs
+from sizing.sheet.parts import Section, bullets, copyable, escaped, paragraph, table
+from sizing.solve import Sizing
+from sizing.units import count
+from sizing.verdict import advice, idle_words, verdict
+from sizing.working import Comparison, comparisons, working
+
+SCOPE = (
+    "Slots, tokens, bytes and GiB are those of one rank; 1 GiB is 1,073,741,824 bytes. {requests} This says how many "
+    "requests fit, not how fast they run."
+)
+STEP_WIDTHS = (20, 27, 33, 20)  # [%] of the page
+INPUT_COLUMNS = ("input", "flag or variable", "value")
+INPUT_WIDTHS = (23, 34, 26, 17)
+
+
+def verdict_section(sizing: Sizing) -> Section:
+    """What runs and why, in words; the refusal and its cure where the engine would not start."""
+    found = verdict(sizing)
+    body = paragraph(" ".join(found.sentences)) + paragraph(idle_words(sizing))
+    return Section(found.headline, body + paragraph(_scope(sizing.scenario), "note"))
+
+
+def refusal_section(refusal: Refusal) -> Section:
+    """Flags that the engine refuses before it counts any memory: its words and the cure."""
+    body = paragraph(f"{refusal.words} {refusal.cure}")
+    return Section(
+        "SGLang would refuse to start.", body + paragraph("No number follows from flags that are refused.", "note")
+    )
+
+
+def _scope(scenario: Scenario) -> str:
+    ranks = scenario.attn_dp_size
+    whose = f"one of {ranks} attention-DP ranks" if ranks > 1 else "the whole deployment"
+    return SCOPE.format(requests=f"Requests are those of {whose}.")
+
+
+def flags_section(sizing: Sizing) -> Section:
+    """Both ways to set the best split, and why one of them."""
+    found = flags(sizing)
+    if found is None:
+        return Section("Flags to set", paragraph("No split runs a request: there is no flag to set."))
+    rows = [
+        _way(found, "ratio", found.ratio, found.ratio_runs, "the engine ignores the ratio here"),
+        _way(found, "pin", found.pin, found.pin_runs, "this release overwrites a pin with the ratio"),
+    ]
+    ranks = " per rank" if sizing.scenario.attn_dp_size > 1 else ""
+    ways = table(("", "flag", f"requests that run{ranks}"), rows, (18, 54, 28), {1: "code", 2: "number"})
+    return Section("Flags to set", ways + paragraph(found.why))
+
+
+def _way(found: Flags, way: str, flag: str | None, runs: int | None, without: str) -> tuple[str, str, str]:
+    name = f"take the {way}" if found.take == way else f"or the {way}"
+    return (name, flag, "refused" if runs is None else count(runs)) if flag else (f"no {way}", without, "-")
+
+
+def launch_section(sizing: Sizing) -> Section:
+    """All that these numbers assume of the launch command, to copy; empty where no split runs."""
+    found = flags(sizing)
+    if found is None:
+        return Section("To copy", "")
+    variables = environment(sizing.scenario)
+    before = paragraph("Environment:", "label") + copyable(variables) if variables else ""
+    after = paragraph("Launch flags with the split to set, besides the model and the network:", "label")
+    return Section("To copy", f'<div class="whole">{before}{after}{copyable(launch_flags(sizing, found))}</div>')
+
+
+def limits_section(sizing: Sizing) -> Section:
+    """Every limit, the smallest first, and what lifts it."""
+    rows = [
+        (row.place, row.limit.name, count(row.limit.requests), row.limit.why, row.lifted_by) for row in lifts(sizing)
+    ]
+    columns = ("place", "limit", "requests", "how it comes about", "lifted by")
+    return Section("Every limit, the smallest first", table(columns, rows, (8, 16, 11, 29, 36), {2: "number"}))
+
+
+def flips_section(sizing: Sizing) -> Section:
+    """For each input the nearest value at which the other pool is short first."""
+    rows = [(turn.quantity, turn.now, turn.flips_at, turn.then) for turn in flips(sizing)]
+    if not rows:
+        return Section("What flips the verdict", "")
+    sentence = (
+        f"The {short_pool_now(sizing)} is short first. Each row moves one input alone to the nearest value at which "
+        "the other pool is, the ratio or the pin held where it is."
+    )
+    columns = ("input", "now", "flips at", "short first there")
+    return Section("What flips the verdict", paragraph(sentence) + table(columns, rows, (25, 22, 31, 22)))
+
+
+def advice_section(sizing: Sizing) -> Section:
+    """What to know or do that applies to this scenario."""
+    return Section("What applies now", bullets((item.topic, item.text) for item in advice(sizing)))
+
+
+def inputs_section(scenario: Scenario) -> Section:
+    """What was set, then everything else that the numbers rest on."""
+    stated, others = stated_inputs(scenario), other_inputs(scenario)
+    if stated:
+        first = paragraph("Set for this deployment; the specification's worked example is Kimi-K3 at TP8 with fp8 KV.")
+        first += table((*INPUT_COLUMNS, "worked example"), _input_rows(stated), INPUT_WIDTHS, {1: "code"})
+    else:
+        first = paragraph(
+            "This is the specification's worked example, Kimi-K3 at TP8 with fp8 KV: no input differs from it."
+        )
+    rest = paragraph("Everything else that counts here:")
+    return Section(
+        "Inputs", first + rest + table((*INPUT_COLUMNS, "from"), _input_rows(others), INPUT_WIDTHS, {1: "code"})
+    )
+
+
+def _input_rows(found: list[Input]) -> list[tuple[str, ...]]:
+    return [(row.title, row.flag or "-", row.value, row.origin) for row in found]
+
+
+def model_section(scenario: Scenario) -> Section:
+    """Where the bytes of a slot and of a token come from."""
+    title = "Where the bytes come from"
+    if not scenario.model:
+        return Section(
+            title,
+            paragraph(
+                f"State bytes: {scenario.state_bytes_source}. KV bytes: {scenario.kv_bytes_source}. They were stated, "
+                "not derived from a model."
+            ),
+        )
+    geometry, found = geometry_of(scenario.model), entry(scenario.model)
+    width = scenario.tp_size // scenario.attn_dp_size
+    steps = byte_steps(
+        geometry,
+        width,
+        scenario.kv_cache_dtype,
+        scenario.dcp_size,
+        scenario.mamba_ssm_dtype,
+        scenario.mamba_conv_dtype,
+    )
+    words = (
+        f"{scenario.model} at an attention TP width of {width}: {layers_in_words(geometry)} Its configuration is "
+        f"{VERIFICATION_MEANS[found.verification]}."
+    )
+    rows = [(step.quantity, step.formula, step.numbers, step.result) for step in steps]
+    columns = ("quantity", "formula", "numbers", "bytes")
+    stages = (
+        f"With {scenario.pp_size} pipeline stages a rank is charged {count(scenario.state_bytes_per_slot)} bytes a "
+        f"slot and {count(scenario.kv_bytes_per_token)} a token: see Inputs."
+        if scenario.pp_size > 1
+        else ""
+    )
+    return Section(title, paragraph(words) + table(columns, rows, STEP_WIDTHS, {3: "number"}) + paragraph(stages))
+
+
+def working_section(sizing: Sizing) -> Section:
+    """Each formula with the numbers in it."""
+    rows = [(step.quantity, step.formula, step.numbers, step.result) for step in working(sizing)]
+    return Section("The working", table(("quantity", "formula", "numbers", "result"), rows, STEP_WIDTHS))
+
+
+def comparisons_section(sizing: Sizing) -> Section:
+    """The published closed forms beside the engine's rules."""
+    rows = [(row.quantity, row.specification, row.engine, _why(row)) for row in comparisons(sizing)]
+    columns = ("quantity", "specification", f"SGLang {sizing.scenario.release}", "why they differ")
+    return Section("The specification beside the engine", table(columns, rows, (20, 16, 28, 36)))
+
+
+def _why(row: Comparison) -> str:
+    return row.why or ("the same" if row.specification == row.engine else "-")
+
+
+def allocations_section(sizing: Sizing) -> Section:
+    """What is allocated beside what is charged; empty where the engine refuses."""
+    rows = [
+        (row.what, count(row.charged), "not known" if row.allocated is None else count(row.allocated))
+        for row in sizing.allocations
+    ]
+    words = "Charged is what comes out of rest; where more is allocated, the slack of --mem-fraction-static pays."
+    columns = ("what", "charged [bytes per rank]", "allocated [bytes per rank]")
+    return Section(
+        "Charged and allocated",
+        paragraph(words) + table(columns, rows, (44, 28, 28), {1: "number", 2: "number"}) if rows else "",
+    )
+
+
+def not_modelled_section() -> Section:
+    """What to know before a number from here is relied on."""
+    found = not_modelled()
+    return Section(found.title, table(found.columns, found.rows, (22, 42, 36)))
+
+
+def sources_section(scenario: Scenario) -> Section:
+    """What stands behind every number."""
+    rows = [
+        ("Specification", "compute-mamba-ratio, sgl-project/sglang#32763"),
+        (
+            "Engine",
+            f"The sizing rules of SGLang {scenario.release}; this tool follows {RELEASES[0]} to {RELEASES[-1]}",
+        ),
+    ]
+    if scenario.model:
+        rows.append((f"Configuration of {scenario.model}", "; ".join(entry(scenario.model).sources)))
+    return Section("Sources", bullets(rows))
+
+
+def reopen_section(scenario: Scenario, link_base: str | None) -> Section:
+    """The link that brings this scenario back; every input that is not in it is as in the worked example."""
+    query = urlencode(to_query(scenario))
+    if not query:
+        words = "The dashboard opens on this scenario: no input differs from its worked example."
+        return Section("To open this again", paragraph(words) + (_link(link_base) if link_base else ""))
+    words = (
+        "Open the dashboard with this after its address; what is not in it is as in the worked example. This file is "
+        "complete in itself: it loads and sends nothing."
+    )
+    return Section("To open this again", paragraph(words) + _link(f"{(link_base or '').partition('?')[0]}?{query}"))
+
+
+def _link(address: str) -> str:
+    """An address in full, so that it survives paper; one to click where it is a web address."""
+    if address.startswith(("https://", "http://")):
+        return f'<p class="link"><a href="{escaped(address)}" rel="noreferrer">{escaped(address)}</a></p>'
+    return f'<p class="link">{escaped(address)}</p>'

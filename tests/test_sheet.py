@@ -1,0 +1,388 @@
+"""The review sheet: every number is the solve's, every input is on it, and no text of a stranger becomes markup."""
+
+import base64
+import hashlib
+import json
+import os
+import re
+import time
+from datetime import date
+from html.parser import HTMLParser
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from plotly.offline import get_plotlyjs
+
+from sizing import RefusedError, Scenario, Split, solve
+from sizing.figures import LIGHT
+from sizing.flags import environment, flags, launch_flags
+from sizing.flips import flips
+from sizing.from_model import FILLED
+from sizing.lifts import lifts
+from sizing.link import from_query, to_query
+from sizing.scenario import FIELDS, changed
+from sizing.sheet import PdfError, find_chromium, sheet_html, sheet_of, sheet_pdf
+from sizing.sheet.inputs import COUNTS_IF, other_inputs, stated_inputs
+from sizing.units import count
+from sizing.verdict import advice, idle_words, verdict
+from sizing.version import tool_version
+from sizing.working import comparisons, working
+
+ON = date(2026, 3, 1)
+SCENARIOS: list[dict[str, Any]] = [
+    {},
+    {"L": 200_000},
+    {"D": 4, "dcp_size": 8, "skip_decode_lock": True, "max_running_requests": 64, "name": "Search, phase 2"},
+    {"split": "pin", "max_mamba_cache_size": 300, "release": "0.5.13"},
+    {"split": "balanced", "mamba_conv_dtype": "float32"},
+    {"model": "Qwen/Qwen3-Next-80B-A3B-Instruct", "tp_size": 4, "kv_cache_dtype": "bfloat16", "pp_size": 2},
+    {"replayssm": "spec", "D": 4, "attn_dp_size": 2},
+    {"disable_radix_cache": True, "max_running_requests": 40},
+    {"state_bytes_per_slot": 2_000_000, "conv_bytes_per_slot": None, "state_bytes_source": "boot log"},
+    {"max_total_tokens": 100_000, "disaggregation_mode": "prefill"},
+]
+REFUSED_SPLITS: list[dict[str, Any]] = [{"mamba_full_memory_ratio": 0.001}, {"rest_gib": 0.2}, {"rest_gib": -5}]
+REFUSED_FLAGS: list[dict[str, Any]] = [
+    {"mamba_radix_cache_strategy": "no_buffer"},
+    {"mamba_radix_cache_strategy": "extra_buffer_lazy", "pp_size": 2},
+]
+
+
+@pytest.fixture
+def plotly() -> str:
+    """plotly.js as the package has it; a test that asks for it gets whole sheets."""
+    return str(get_plotlyjs())
+
+
+@pytest.fixture(autouse=True)
+def _short(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elsewhere a sheet is made without plotly.js, which is nearly all of its length and the same in each."""
+    if "plotly" not in request.fixturenames:
+        monkeypatch.setattr("sizing.sheet.page._plotly", lambda: "/* plotly.js */")
+
+
+class Sheet(HTMLParser):
+    """What a browser would make of a sheet: its elements, its tables, its blocks to copy and its words."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.rows: list[tuple[str, ...]] = []
+        self.blocks: list[str] = []
+        self.words = ""
+        self._open: list[str] = []
+        self._row: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element; begin a row, a cell or a block to copy."""
+        self.elements.append((tag, dict(attrs)))
+        if tag not in ("meta", "col", "br"):
+            self._open.append(tag)
+        if tag == "tr":
+            self._row = []
+        if tag in ("td", "th"):
+            self._row.append("")
+        if tag == "pre":
+            self.blocks.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        """Every element that is opened is closed, in order."""
+        assert self._open.pop() == tag
+        if tag == "tr":
+            self.rows.append(tuple(self._row))
+        if tag not in ("strong", "a"):
+            self.words += "\n"
+
+    def handle_data(self, data: str) -> None:
+        """Words of cells, blocks and all else that is shown."""
+        if {"script", "style"} & set(self._open):
+            return
+        if {"td", "th"} & set(self._open):
+            self._row[-1] += data
+        if "pre" in self._open:
+            self.blocks[-1] += data
+        self.words += data
+
+
+def scripts_of(html: str) -> list[tuple[str, str]]:
+    """Attributes and text of every script, in order."""
+    return re.findall(r"<script([^>]*)>(.*?)</script>", html, re.DOTALL)
+
+
+def read(html: str) -> Sheet:
+    """A sheet without the text of its scripts, which is long."""
+    return Sheet(re.sub(r"(<script[^>]*>).*?(</script>)", r"\1\2", html, flags=re.DOTALL))
+
+
+def figures_of(html: str) -> dict[str, Any]:
+    """The figures that a sheet holds, by name."""
+    found = [text for attributes, text in scripts_of(html) if 'id="figures"' in attributes]
+    return dict(json.loads(found[0])) if found else {}
+
+
+@pytest.mark.parametrize("values", SCENARIOS + REFUSED_SPLITS, ids=str)
+def test_every_number_is_the_solve_s(values: dict[str, Any]) -> None:
+    """Verdict, flags, limits, flips, advice, working and both columns of the comparison, whole and in place."""
+    sizing = solve(Scenario.model_validate(values))
+    sheet = read(sheet_html(sizing, on=ON))
+    said = verdict(sizing)
+    for sentence in (said.headline, " ".join(said.sentences), idle_words(sizing)):
+        assert sentence in sheet.words
+    rows = set(sheet.rows)
+    for lift in lifts(sizing):
+        limit = lift.limit
+        assert (lift.place, limit.name, count(limit.requests), limit.why, lift.lifted_by) in rows
+    for turn in flips(sizing):
+        assert (turn.quantity, turn.now, turn.flips_at, turn.then) in rows
+    for item in advice(sizing):
+        assert f"{item.topic}. {item.text}" in sheet.words
+    for step in working(sizing):
+        assert (step.quantity, step.formula, step.numbers, step.result) in rows
+    for one in comparisons(sizing):
+        why = one.why or ("the same" if one.specification == one.engine else "-")
+        assert (one.quantity, one.specification, one.engine, why) in rows
+    for row in sizing.allocations:
+        assert any(cells[:2] == (row.what, count(row.charged)) for cells in rows)
+
+
+@pytest.mark.parametrize("values", SCENARIOS, ids=str)
+def test_flags_are_there_to_copy(values: dict[str, Any]) -> None:
+    """The launch flags and the environment are blocks of their own, to the letter."""
+    sizing = solve(Scenario.model_validate(values))
+    found, sheet = flags(sizing), read(sheet_html(sizing, on=ON))
+    assert found is not None
+    assert sheet.blocks == [text for text in (environment(sizing.scenario), launch_flags(sizing, found)) if text]
+    assert found.why in sheet.words
+    shown = {cells[1]: cells[2] for cells in sheet.rows if cells[0].startswith(("take the", "or the"))}
+    runs = {found.ratio: found.ratio_runs, found.pin: found.pin_runs}
+    assert shown == {flag: count(many) for flag, many in runs.items() if flag and many is not None}
+    assert any(cells[0] == f"take the {found.take}" for cells in sheet.rows)
+
+
+@pytest.mark.parametrize("values", SCENARIOS + REFUSED_SPLITS + REFUSED_FLAGS, ids=str)
+def test_every_input_that_matters_is_on_it(values: dict[str, Any]) -> None:
+    """What differs from the worked example always; of the rest only what changes nothing here is left out."""
+    scenario = Scenario.model_validate(values)
+    sheet = read(sheet_of(scenario, on=ON))
+    stated, others = stated_inputs(scenario), other_inputs(scenario)
+    assert [row.name for row in stated] == list(scenario.differences())
+    left_out = set(FIELDS) - {row.name for row in (*stated, *others)}
+    assert left_out <= {name for name, counts in COUNTS_IF.items() if not counts(scenario)}
+    for row in (*stated, *others):
+        assert (row.title, row.flag or "-", row.value, row.origin) in sheet.rows
+
+
+@pytest.mark.parametrize("values", SCENARIOS, ids=str)
+def test_an_input_that_is_left_out_changes_nothing(values: dict[str, Any]) -> None:
+    """Inputs are left out by name; each of these really has no effect on what is shown."""
+    scenario = Scenario.model_validate(values)
+    others: dict[str, Any] = {
+        "speculative_algorithm": "NGRAM", "conv_kernel": 8, "linear_replayssm_cache_len": 7,
+        "ring_bytes_per_position": 999, "mamba_full_memory_ratio": 3.0, "max_mamba_cache_size": 77,
+        "mamba_radix_cache_strategy": "extra_buffer", "extra_buffer_supported": False, "mamba_track_interval": 512,
+        "state_bytes_all_stages": 2**33,
+    }  # fmt: skip
+    shown = {row.name for row in (*stated_inputs(scenario), *other_inputs(scenario))}
+    now = solve(scenario).now
+    assert isinstance(now, Split)
+    for name in others.keys() - shown:
+        other = changed(scenario, **{name: others[name]})
+        assert isinstance(other, Scenario) or name in FILLED  # the model says it, and no one else can
+        assert not isinstance(other, Scenario) or solve(other).now == now, name
+
+
+@pytest.mark.parametrize("values", REFUSED_FLAGS, ids=str)
+def test_refused_flags_give_a_sheet(values: dict[str, Any]) -> None:
+    """The engine's words, the cure and the inputs; no figure and no number of a split that does not exist."""
+    scenario = Scenario.model_validate(values)
+    with pytest.raises(RefusedError) as refused:
+        solve(scenario)
+    html = sheet_of(scenario, on=ON)
+    sheet = read(html)
+    assert f"{refused.value.refusal.words} {refused.value.refusal.cure}" in sheet.words
+    assert figures_of(html) == {}
+    assert [tag for tag, _ in sheet.elements if tag in ("script", "figure", "pre")] == []
+    assert len(html) < 50_000
+
+
+def test_a_refused_split_shows_the_balanced_one_or_nothing() -> None:
+    """Figures are of the split that is set, else of the balanced one, which they say; with neither there is none."""
+    html = sheet_of(Scenario(mamba_full_memory_ratio=0.001), on=ON)
+    assert list(figures_of(html)) == ["crossing", "ratio", "memory"]
+    assert "shown is the balanced split" in json.dumps(figures_of(html)["crossing"])
+    assert "raise --mem-fraction-static, or the ratio" in read(html).words
+    assert figures_of(sheet_of(Scenario(rest_gib=0.2), on=ON)) == {}
+
+
+@pytest.mark.parametrize("values", SCENARIOS, ids=str)
+def test_figures_are_painted_and_name_the_deployment(values: dict[str, Any]) -> None:
+    """Three figures in the light palette, each with its inputs, all at one width."""
+    scenario = Scenario.model_validate(values)
+    figures = figures_of(sheet_of(scenario, on=ON))
+    assert list(figures) == ["crossing", "ratio", "memory"]
+    for figure in figures.values():
+        text = json.dumps(figure)
+        assert '"@' not in text
+        assert scenario.title in text
+        assert figure["layout"]["paper_bgcolor"] == LIGHT["@paper"]
+        assert len({found["layout"]["width"] for found in figures.values()}) == 1
+
+
+HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(2)">&amp;<!--'
+
+
+def hostile() -> Scenario:
+    """A scenario whose checks were passed by: what stands between a stranger's text and the page is the sheet."""
+    return Scenario(D=4).model_copy(update={"name": HOSTILE, "speculative_algorithm": HOSTILE})
+
+
+@pytest.mark.parametrize(
+    "base",
+    [HOSTILE, f"https://x.example/{HOSTILE}", "javascript:alert(1)//", "JavaScript:alert(1)", " data:text/html,x"],
+)
+def test_problem_text_of_a_stranger_stays_text(base: str) -> None:
+    """Nothing that is put in becomes an element, an attribute or an address that runs."""
+    html, plain = (
+        sheet_of(hostile(), on=ON, link_base=base),
+        sheet_of(Scenario(D=4, name="plain", speculative_algorithm="NGRAM"), on=ON),
+    )
+    sheet = read(html)
+    links = [found["href"] or "" for tag, found in sheet.elements if tag == "a"]
+    assert len(scripts_of(html)) == 3
+    assert all(link.startswith("https://x.example/") for link in links)
+    assert len(links) == base.startswith("https:")
+    ours = [(tag, sorted(found)) for tag, found in read(plain).elements]
+    assert [(tag, sorted(found)) for tag, found in sheet.elements if tag != "a"] == ours
+    assert ("Speculative algorithm", "--speculative-algorithm", HOSTILE, "EAGLE") in sheet.rows
+    assert HOSTILE in sheet.words
+    assert HOSTILE not in html
+    assert "alert(1)&lt;/script&gt;" in json.dumps(figures_of(html)["crossing"])
+
+
+@pytest.mark.parametrize("values", SCENARIOS[:3] + REFUSED_FLAGS[:1], ids=str)
+def test_nothing_is_loaded_and_only_its_own_scripts_run(values: dict[str, Any], plotly: str) -> None:
+    """No element names a source, and the policy allows the scripts in the file by their hash and nothing else."""
+    html = sheet_of(Scenario.model_validate(values), on=ON, link_base="https://pools.example/")
+    for tag, found in read(html).elements:
+        assert tag not in ("img", "link", "iframe", "object", "embed", "form", "base", "video", "audio")
+        assert not {"src", "srcset", "action", "data"} & found.keys()
+        assert not [name for name in found if name.startswith("on")]
+    assert "url(" not in html.partition("<style>")[2].partition("</style>")[0]
+    assert "@import" not in html.partition("<style>")[2].partition("</style>")[0]
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)
+    assert policy is not None
+    run = [text for attributes, text in scripts_of(html) if "json" not in attributes]
+    assert run[:1] == [plotly] * (values not in REFUSED_FLAGS)
+    hashes = [f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in run]
+    allowed = " ".join(hashes) or "'none'"
+    assert f"script-src {allowed};" in policy[1]
+    assert policy[1].startswith("default-src 'none';")
+    assert html.index("Content-Security-Policy") < html.index("<title>")
+
+
+@pytest.mark.parametrize("values", SCENARIOS + REFUSED_FLAGS, ids=str)
+@pytest.mark.parametrize("base", ["https://pools.example/sizing/", "http://localhost:8501/?L=4", None])
+def test_its_link_brings_the_scenario_back(values: dict[str, Any], base: str | None) -> None:
+    """The address on the sheet, typed or clicked, is read as this scenario."""
+    scenario = Scenario.model_validate(values)
+    sheet = read(sheet_of(scenario, on=ON, link_base=base))
+    shown = [line for line in re.split(r"\s+", sheet.words) if "?" in line and "=" in line]
+    if not to_query(scenario):
+        assert "no input differs" in sheet.words
+        return
+    (address,) = [line for line in shown if line.startswith(("http", "?"))]
+    links = [found["href"] for tag, found in sheet.elements if tag == "a"]
+    assert links == ([address] if base else [])
+    assert from_query(dict(parse_qsl(urlsplit(address).query, keep_blank_values=True))) == (scenario, [])
+
+
+def test_it_says_what_made_it_and_when() -> None:
+    """Name, model, date, release and version stand at the top; the same arguments give the same file."""
+    scenario = Scenario(name="Search", release="0.5.16")
+    html = sheet_of(scenario, on=ON)
+    assert (
+        f"Search\n2026-03-01 · Kimi-K3, TP8 · SGLang 0.5.16 · Hybrid Pool Sizing {tool_version()}" in read(html).words
+    )
+    assert html == sheet_of(scenario, on=ON)
+    assert "<title>Search · Hybrid Pool Sizing</title>" in html
+
+
+def test_version_of_a_clone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an installed package it is the one that pyproject.toml states."""
+
+    def missing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("sizing.version.version", missing)
+    stated = re.search(r'^version = "(.*)"', (Path(__file__).parents[1] / "pyproject.toml").read_text(), re.MULTILINE)
+    assert stated is not None
+    assert tool_version() == stated[1]
+
+
+@pytest.fixture
+def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file to write a stand-in for Chromium to, which CHROMIUM names."""
+    path = tmp_path / "browser"
+    path.touch(0o755)
+    monkeypatch.setenv("CHROMIUM", str(path))
+    return path
+
+
+def test_without_a_browser_there_is_no_pdf(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """None, not a fault; a CHROMIUM that is no program is not replaced by another."""
+    monkeypatch.delenv("CHROMIUM", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_chromium() is None
+    assert sheet_pdf("<html></html>") is None
+    chrome = tmp_path / "google-chrome"
+    chrome.touch(0o755)
+    assert find_chromium() == str(chrome)
+    monkeypatch.setenv("CHROMIUM", str(tmp_path / "nothing"))
+    assert find_chromium() is None
+
+
+def test_a_browser_that_prints_gives_the_pdf(browser: Path) -> None:
+    """What it writes is handed back; it was given the sheet with its paper set."""
+    browser.write_text(
+        "#!/bin/sh\nfor a; do case $a in --print-to-pdf=*) out=${a#*=};; file:*) in=${a#file://};; esac; done\n"
+        'cp "$in" "$out"\n'
+    )
+    assert sheet_pdf("<head></head>", "Letter") == b"<head><style>@page { size: Letter portrait; }</style></head>"
+
+
+def test_problem_a_browser_that_fails_says_so(browser: Path) -> None:
+    """One sentence with what to do instead."""
+    browser.write_text("#!/bin/sh\nexit 3\n")
+    with pytest.raises(PdfError) as error:
+        sheet_pdf("<head></head>")
+    assert str(error.value) == (
+        "browser printed no PDF (it ended with status 3). Open the HTML in a browser and print it from there."
+    )
+    browser.write_text("no program")
+    with pytest.raises(PdfError, match=r"^browser could not be started \(.*\)\. Set CHROMIUM to a Chromium\.$"):
+        sheet_pdf("<head></head>")
+
+
+def test_problem_a_browser_that_hangs_is_ended(browser: Path, tmp_path: Path) -> None:
+    """It and what it started are gone when the sentence is said."""
+    browser.write_text(f"#!/bin/sh\nsleep 60 &\necho $! > {tmp_path}/pid\nwait\n")
+    with pytest.raises(PdfError, match=r"^browser printed no PDF within 0.5 seconds\. Try again, or "):
+        sheet_pdf("<head></head>", seconds=0.5)
+    child = int((tmp_path / "pid").read_text())
+    deadline = time.monotonic() + 10
+    while _runs(child):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process is there and not merely waiting for its end to be noticed."""
+    try:
+        os.kill(pid, 0)
+        return " Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except (ProcessLookupError, FileNotFoundError):
+        return False
