@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+from datetime import date
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn, get_args
@@ -14,6 +15,7 @@ from sizing.bootlog import Boot, Log, read_chunks, read_file
 from sizing.carried import Want
 from sizing.diagnosis import Diagnosis, as_printed, diagnose, likely_model, models_that_fit, readings
 from sizing.dtypes import KvDtype, StateDtype
+from sizing.exports import result_json
 from sizing.flags import flags
 from sizing.flips import flips
 from sizing.from_model import geometry_of, servable, suggested
@@ -34,6 +36,7 @@ from sizing.models.fields import MAX_FILE_BYTES
 from sizing.models.summary import layers_in_words
 from sizing.problems import Problem, RefusedError, from_validation, listed, shown
 from sizing.scenario import DEFAULTS, FIELDS, Scenario, extra, read_scenario
+from sizing.sheet import PdfError, sheet_of, sheet_pdf
 from sizing.solve import Sizing, solve
 from sizing.target import Answer, aim
 from sizing.units import count, number
@@ -75,6 +78,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     plan.add_argument("file", metavar="FILE", help="JSON file, or - for standard input")
     plan.add_argument("--json", action="store_true", help="print every number as JSON instead of a short table")
+    plan.add_argument(
+        "--sheet", metavar="OUT", help="write a review sheet too: .html, or .pdf where Chromium is present"
+    )
     plan.set_defaults(run=_plan)
     model = commands.add_parser(
         "model",
@@ -131,8 +137,24 @@ def _plan(options: argparse.Namespace) -> int:
     except RefusedError as refused:
         print(refused, file=sys.stderr)
         return REFUSED
-    print(_as_json(sizing) if options.json else _as_table(sizing), flush=True)
+    print(result_json(sizing) if options.json else _as_table(sizing), flush=True)
+    if options.sheet:
+        _write_sheet(scenario, Path(options.sheet))
     return 0 if hasattr(sizing.now, "runs") else REFUSED
+
+
+def _write_sheet(scenario: Scenario, out: Path) -> None:
+    """The review sheet as HTML, or as PDF by the ending of its name."""
+    page = sheet_of(scenario, on=date.today())
+    try:
+        data = sheet_pdf(page) if out.suffix.lower() == ".pdf" else page.encode("utf-8")
+        if data is None:
+            _stop_with("A PDF needs Chromium, and none was found: name an .html file.", where="--sheet")
+        out.write_bytes(data)
+    except PdfError as failed:
+        _stop_with(str(failed), where="--sheet")
+    except OSError as error:
+        _stop_with(f"{shown(out)} cannot be written ({error.__class__.__name__}).", where="--sheet")
 
 
 def _target(options: argparse.Namespace) -> int:
@@ -296,22 +318,6 @@ def _head(file: str) -> str:
         return sys.stdin.read(MAX_INPUT_LENGTH + 1)
     with Path(file).open(encoding="utf-8") as text:
         return text.read(MAX_INPUT_LENGTH + 1)
-
-
-def _as_json(sizing: Sizing) -> str:
-    words = flags(sizing)
-    return json.dumps(
-        {
-            "verdict": verdict(sizing).text,
-            "flags": words.model_dump() if words else None,
-            "limits": [row.model_dump() for row in lifts(sizing)],
-            "flips": [turn.model_dump() for turn in flips(sizing)],
-            "advice": [item.model_dump() for item in advice(sizing)],
-            "sizing": sizing.model_dump(mode="json"),
-        },
-        indent=2,
-        ensure_ascii=False,
-    )
 
 
 def _as_table(sizing: Sizing) -> str:

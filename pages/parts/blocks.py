@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
-NUMBER = re.compile(r"^[+-]?[\d,.]+$")
+NUMBER = re.compile(r"^[+-]?[\d,.]+( \([+-][\d,]+\))?$")
 MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:@])")
 
 

@@ -15,6 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.parts.blocks import plain
 from pages.parts.inputs import draw_inputs, draw_sliders, hold, put, restore, standing
 from sizing import Problem, Scenario, read_scenario
+from sizing.files import MOST
 from sizing.from_model import FILLED
 from sizing.link import from_query, to_query
 from sizing.scenario import DEFAULTS
@@ -22,6 +23,7 @@ from sizing.scenario import DEFAULTS
 PAGES = {
     "app.py": "Balance",
     "pages/target.py": "Target",
+    "pages/compare.py": "Compare",
     "pages/model.py": "Model",
     "pages/clamped.py": "Log",
     "pages/reference.py": "Reference",
@@ -32,6 +34,8 @@ def show_page(title: str, body: Callable[[Scenario], None]) -> None:
     """Draw a page: its frame, then `body` with the scenario that is set, or a sentence for every wrong input."""
     st.set_page_config(page_title=f"{title} · Hybrid Pool Sizing", page_icon="⚖️", layout="wide")
     _settle_memory()
+    if PRESENT in st.query_params:
+        st.html(PRESENTED)
     _read_link(title)
     with st.sidebar:
         links, sliders = st.container(horizontal=True), st.container()
@@ -52,8 +56,27 @@ def _live(links: DeltaGenerator, sliders: DeltaGenerator, body: Callable[[Scenar
     _page_links(links)
     if not isinstance(found, Scenario):
         _stop(found)
+    with sliders:
+        _keep_button(found)
     _report(found)
     body(found)
+
+
+KEPT, MOST_KEPT = "kept_scenarios", MOST  # what the page Compare shows side by side
+
+
+def _keep_button(scenario: Scenario) -> None:
+    """Keeps the scenario as it stands for the page Compare, from any page."""
+    kept = st.session_state.setdefault(KEPT, [])
+    full = len(kept) >= MOST_KEPT
+    words = f"{MOST_KEPT} are kept" if full else f"Keep for Compare ({len(kept)})"
+    st.button(words, key="keep", disabled=full, on_click=_keep, args=(scenario,), type="tertiary")
+
+
+def _keep(scenario: Scenario) -> None:
+    st.session_state[KEPT].append(scenario)
+    for at in range(MOST_KEPT):
+        st.session_state.pop(f"kept_name_{at}", None)
 
 
 @st.cache_resource
@@ -73,13 +96,25 @@ def _page_links(place: DeltaGenerator) -> None:
         place.page_link(file, label=name, query_params=st.session_state.get("link", {}))
 
 
+PRESENT = "present"  # a link with it shows the page without sidebar and chrome, for a screenshot at 16:9
+PRESENTED = """<style>
+[data-testid="stSidebar"], [data-testid="stHeader"], [data-testid="stSidebarCollapsedControl"] { display: none; }
+[data-testid="stMainBlockContainer"] { padding: 1.5rem 3rem; max-width: none; }
+</style>"""
+
+
+def _query() -> dict[str, str]:
+    """The link's parameters that are inputs."""
+    return {name: value for name, value in st.query_params.to_dict().items() if name != PRESENT}
+
+
 def _read_link(page: str) -> None:
     """Take the link's values at the first run, and when the reader went back or forward.
 
     A rerun that a widget caused may still carry the query of the run before, so only a rerun in which no input
     moved counts as going back.
     """
-    state, query = st.session_state, st.query_params.to_dict()
+    state, query = st.session_state, _query()
     first = "link" not in state
     moved = not first and standing() != state["seen"]
     same_page = state.get("page") == page
@@ -99,8 +134,9 @@ def _read_link(page: str) -> None:
 def _write_link(scenario: Scenario) -> None:
     """Only what differs from the defaults stands in the link; an unchanged link is left alone."""
     query = to_query(scenario)
-    if st.query_params.to_dict() != query:
-        st.query_params.from_dict(query)
+    if _query() != query:
+        shown = {PRESENT: ""} if PRESENT in st.query_params else {}
+        st.query_params.from_dict(query | shown)
     st.session_state["link"] = query
     st.session_state["seen"] = dict(st.session_state["held"])
 

@@ -41,6 +41,13 @@ function kept(before, next) {
   return same ? before : next;
 }
 
+// Beside Plotly's own button for a PNG, one for the same figure as SVG.
+function withSvg(Plotly, config) {
+  const options = { ...config.toImageButtonOptions, format: "svg", scale: 1 };
+  const button = { name: "svg", title: "Download plot as an SVG", icon: Plotly.Icons.disk };
+  return { ...config, modeBarButtonsToAdd: [{ ...button, click: (figure) => Plotly.downloadImage(figure, options) }] };
+}
+
 function draw(Plotly, root, data) {
   const dark = isDark(root);
   const palette = data.palettes[dark ? "dark" : "light"];
@@ -56,7 +63,7 @@ function draw(Plotly, root, data) {
     const first = !element.drawn;
     element.drawn = kept(element.drawn, painted({ data: figure.data, layout: figure.layout }, palette));
     const layout = { ...element.drawn.layout, uirevision: "keep" }; // zoom stays
-    Plotly.react(element, element.drawn.data, layout, first ? figure.config : undefined);
+    Plotly.react(element, element.drawn.data, layout, first ? withSvg(Plotly, figure.config) : undefined);
   }
 }
 

@@ -12,9 +12,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser.chromium import FLAGS, find_chromium
+
+# How long to wait for what a page must show; a busy machine may need far more than Playwright's five seconds.
+expect.set_options(timeout=30_000)
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 60  # a slow machine's first start compiles every module

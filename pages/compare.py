@@ -1,0 +1,185 @@
+"""Compare: up to six scenarios on the same axes and in one table; a sweep of this one; files and sheets to hand on."""
+
+import json
+from datetime import date
+from typing import Any
+
+import streamlit as st
+
+from pages.parts.blocks import plain, table_text
+from pages.parts.frame import KEPT, MOST_KEPT, show_page
+from pages.parts.plot import show_figures
+from sizing import RefusedError, Scenario, Sizing, solve
+from sizing.compare import differing_inputs, names_of, results, solved
+from sizing.exports import context_csv, curves_json, ratio_csv, result_csv, result_json
+from sizing.figures import sweep_figure
+from sizing.figures.compare import compare_figure
+from sizing.files import MAX_LENGTH, from_file, to_file
+from sizing.link import to_query
+from sizing.scenario import changed, label
+from sizing.sheet import PdfError, find_chromium, sheet_of, sheet_pdf
+from sizing.sweep import Axis, SweepInput, axis_of
+
+SWEPT: tuple[SweepInput, ...] = (
+    "L",
+    "mamba_full_memory_ratio",
+    "rest_gib",
+    "max_mamba_cache_size",
+    "max_running_requests",
+    "D",
+    "dcp_size",
+    "attn_dp_size",
+    "page_size",
+    "mamba_ssm_dtype",
+    "kv_cache_dtype",
+)
+
+
+def show_compare(scenario: Scenario) -> None:
+    """The page: what was kept, the sweep, and what can be taken away."""
+    kept: list[Scenario] = st.session_state.setdefault(KEPT, [])
+    _side_by_side(tuple(kept or [scenario]), kept=bool(kept))
+    _keep_and_load(kept)
+    _sweep(scenario)
+    _take_away(scenario)
+
+
+def _side_by_side(scenarios: tuple[Scenario, ...], *, kept: bool) -> None:
+    names, found = names_of(scenarios), solved(scenarios)
+    headline = f"{len(scenarios)} side by side" if kept else "Nothing is kept yet: this is the scenario as it is set"
+    st.markdown(f"### {headline}")
+    sizings = {name: item for name, item in zip(names, found, strict=True) if isinstance(item, Sizing)}
+    if sizings:
+        show_figures({"compare": (compare_figure(sizings), headline)}, key="compare_figures")
+    columns = ("", *names)
+    parts = [table_text(columns, ((row.quantity, *row.cells) for row in results(found)))]
+    if differ := differing_inputs(scenarios):
+        parts += ["#### In what they differ", table_text(columns, ((row.quantity, *row.cells) for row in differ))]
+    parts.append(plain("Requests are those of the whole deployment, slots and GiB those of one rank."))
+    st.markdown("\n\n".join(parts))
+
+
+def _keep_and_load(kept: list[Scenario]) -> None:
+    """Names, order and removal of what is kept; to a file and from one."""
+    for at, scenario in enumerate(kept):
+        name, up, down, remove, open_ = st.columns([5, 1, 1, 1, 2], vertical_alignment="bottom")
+        name.text_input(
+            f"Name {at + 1}", value=scenario.name, key=f"kept_name_{at}", max_chars=60, placeholder=scenario.title
+        )
+        up.button("↑", key=f"up_{at}", help="One place up", disabled=at == 0, on_click=_move, args=(at, -1))
+        down.button(
+            "↓", key=f"down_{at}", help="One place down", disabled=at == len(kept) - 1, on_click=_move, args=(at, 1)
+        )
+        remove.button("✕", key=f"remove_{at}", help="Remove", on_click=_remove, args=(at,))
+        open_.page_link("app.py", label="Open", query_params=to_query(scenario))
+        _rename(kept, at, str(st.session_state[f"kept_name_{at}"]))
+    save, load = st.columns(2, vertical_alignment="bottom")
+    if kept:
+        save.download_button("Save to a file", to_file(kept), "scenarios.json", "application/json", on_click="ignore")
+    file = load.file_uploader(
+        "Load from a file (it replaces what is kept)", type="json", max_upload_size=1, key="kept_file"
+    )
+    if file is not None and st.session_state.get("kept_file_read") != file.file_id:
+        st.session_state["kept_file_read"] = file.file_id
+        _load(file.getvalue()[: MAX_LENGTH + 1].decode("utf-8", "replace"))
+
+
+def _rename(kept: list[Scenario], at: int, name: str) -> None:
+    """A name that a scenario can have is taken; any other is said to be none."""
+    if name == kept[at].name:
+        return
+    named = changed(kept[at], name=name)
+    if isinstance(named, Scenario):
+        kept[at] = named
+        st.rerun()
+    st.error(plain("\n".join(problem.sentence for problem in named)))
+
+
+def _move(at: int, by: int) -> None:
+    kept = st.session_state[KEPT]
+    kept[at], kept[at + by] = kept[at + by], kept[at]
+    _forget_names()
+
+
+def _remove(at: int) -> None:
+    del st.session_state[KEPT][at]
+    _forget_names()
+
+
+def _forget_names() -> None:
+    """The boxes stand for places; after a move each is filled anew."""
+    for at in range(MOST_KEPT):
+        st.session_state.pop(f"kept_name_{at}", None)
+
+
+def _load(text: str) -> None:
+    found = from_file(text)
+    if found and isinstance(found[0], Scenario):
+        st.session_state[KEPT] = found
+        _forget_names()
+        st.rerun()
+    st.error(plain("\n".join(problem.sentence for problem in found if not isinstance(problem, Scenario))))
+
+
+def _sweep(scenario: Scenario) -> None:
+    """What runs over any two inputs, at every cell the integer of a solve of its own."""
+    st.markdown("#### Sweep: what runs over two inputs, all else as in the sidebar")
+    left, right = st.columns(2)
+    x = left.selectbox("Across", SWEPT, format_func=label, key="sweep_x")
+    y = right.selectbox("Up", SWEPT, index=1, format_func=label, key="sweep_y")
+    try:
+        sizing = solve(scenario)
+        figure = sweep_figure(sizing, _axis(scenario, x), _axis(scenario, y))
+    except RefusedError as refused:
+        st.error(plain(str(refused)))
+    except ValueError as wrong:
+        st.info(plain(str(wrong)))
+    else:
+        show_figures({"sweep": (figure, f"Requests that run over {label(x)} and {label(y)}.")}, key="sweep_figures")
+
+
+def _axis(scenario: Scenario, name: SweepInput) -> Axis:
+    return axis_of(scenario, name)
+
+
+def _take_away(scenario: Scenario) -> None:
+    """The review sheet and the numbers, made when they are asked for."""
+    st.markdown("#### Take it away: the scenario of the sidebar as a review sheet, or its numbers")
+    try:
+        sizing = solve(scenario)
+    except RefusedError:
+        sizing = None
+    query = json.dumps(scenario.differences(), sort_keys=True)
+    if st.button("Make the review sheet", key="make_sheet"):
+        st.session_state["sheet"] = (query, sheet_of(scenario, on=date.today()), _pdf(scenario))
+    made = st.session_state.get("sheet")
+    places: list[Any] = list(st.columns(3))
+    if made is not None and made[0] == query:
+        places[0].download_button("Sheet, HTML", made[1], "review-sheet.html", "text/html", on_click="ignore")
+        if made[2] is not None:
+            places[1].download_button("Sheet, PDF", made[2], "review-sheet.pdf", "application/pdf", on_click="ignore")
+    if sizing is None:
+        return
+    files = (
+        ("Result, JSON", result_json(sizing), "result.json", "application/json"),
+        ("Result, CSV", result_csv(sizing), "result.csv", "text/csv"),
+        ("Curves, JSON", curves_json(sizing), "curves.json", "application/json"),
+        ("Curve over L, CSV", context_csv(sizing), "over-context.csv", "text/csv"),
+        ("Curve over r, CSV", ratio_csv(sizing), "over-ratio.csv", "text/csv"),
+    )
+    for place, (title, data, name, kind) in zip(st.columns(len(files)), files, strict=True):
+        place.download_button(title, data, name, kind, on_click="ignore")
+
+
+def _pdf(scenario: Scenario) -> bytes | None:
+    """The same on paper, where a browser engine is present; None where none is, or where it fails."""
+    if find_chromium() is None:
+        return None
+    try:
+        return sheet_pdf(sheet_of(scenario, on=date.today()))
+    except PdfError as failed:
+        st.warning(plain(str(failed)))
+        return None
+
+
+show_page("Compare", show_compare)

@@ -1,0 +1,113 @@
+"""The page Compare: scenarios kept from any page, side by side; the sweep; files, sheets and numbers to take away."""
+
+import json
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from sizing import Scenario, solve
+from sizing.__main__ import main
+from sizing.compare import differing_inputs, names_of, results, solved
+from sizing.figures import DARK, LIGHT, painted
+from sizing.figures.compare import compare_figure
+from sizing.files import from_file, to_file
+
+TIMEOUT = 60  # seconds; the harness gives three unless told otherwise
+THREE = (Scenario(), Scenario(split="balanced"), Scenario(mamba_radix_cache_strategy="extra_buffer_lazy", L=32_768))
+
+
+@pytest.fixture
+def balance() -> AppTest:
+    """The balance page, from which scenarios are kept."""
+    return AppTest.from_file("../app.py", default_timeout=TIMEOUT).run()
+
+
+def words(page: AppTest) -> str:
+    """All words of the page, with the escapes of Markdown taken out."""
+    shown = [element.value for element in page.main if hasattr(element, "value") and isinstance(element.value, str)]
+    return "\n".join(shown).replace("\\", "")
+
+
+def test_scenarios_are_kept_and_compared(balance: AppTest) -> None:
+    """Kept from the balance page, changed, kept again: two columns, the difference in brackets."""
+    balance.button(key="keep").click().run()
+    balance.session_state["split"] = "balanced"
+    balance.run()
+    balance.button(key="keep").click().run()
+    page = balance.switch_page("pages/compare.py").run()
+    assert not page.exception
+    text = words(page)
+    assert "2 side by side" in text
+    assert "| runs at L | 51 | 74 (+23) |" in text
+    assert "| Split by | ratio | balanced |" in text
+    page.button(key="remove_0").click().run()
+    assert "1 side by side" in words(page)
+
+
+def test_seven_cannot_be_kept(balance: AppTest) -> None:
+    """Six are the most that can be told apart; the button says so."""
+    for _ in range(6):
+        balance.button(key="keep").click().run()
+    assert balance.button(key="keep").disabled
+    assert balance.button(key="keep").label == "6 are kept"
+
+
+def test_names_are_unique_and_results_are_those_of_solve() -> None:
+    """Each column is a solve of its own."""
+    assert names_of(THREE) == ("Kimi-K3, TP8", "Kimi-K3, TP8 (2)", "Kimi-K3, TP8 (3)")
+    rows = {row.quantity: row.cells for row in results(solved(THREE))}
+    assert rows["runs at L"] == ("51", "74 (+23)", "35 (-16)")
+    assert {row.quantity for row in differing_inputs(THREE)} == {"L", "Split by", "--mamba-radix-cache-strategy"}
+    assert differing_inputs((Scenario(), Scenario())) == ()
+
+
+def test_compare_figure_is_strict_json_in_both_palettes() -> None:
+    """A refused scenario has no line and is said to be refused; nothing is NaN."""
+    named = {"one": solve(THREE[0]), "two": solve(THREE[2]), "none": solve(Scenario(rest_gib=0.1))}
+    for palette in (LIGHT, DARK):
+        text = json.dumps(painted(compare_figure(named), palette), allow_nan=False)
+        assert '"@' not in text
+        assert "none: refused" in text
+    assert len(compare_figure(named)["data"]) == 3  # two lines and their names
+
+
+def test_a_scenario_survives_every_way_round(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Page to file to command line and back to a page: unchanged."""
+    text = to_file(THREE)
+    assert from_file(text) == list(THREE)
+    folder = tmp_path_factory.mktemp("files")
+    one = folder / "one.json"
+    one.write_text(json.dumps(THREE[2].stated()), encoding="utf-8")
+    assert main(["plan", str(one), "--sheet", str(folder / "out.html")]) == 0
+    sheet = (folder / "out.html").read_text(encoding="utf-8")
+    assert "35 requests run at L = 32,768" in sheet
+    assert from_file(one.read_text(encoding="utf-8")) == [THREE[2]]
+
+
+def test_the_sheet_that_cannot_be_written_is_a_sentence(
+    tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No traceback: what is wrong and where."""
+    empty: Path = tmp_path_factory.mktemp("files") / "empty.json"
+    empty.write_text("{}", encoding="utf-8")
+    with pytest.raises(SystemExit):
+        main(["plan", str(empty), "--sheet", str(empty.parent / "no" / "such" / "out.html")])
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_the_sweep_follows_the_two_inputs(balance: AppTest) -> None:
+    """Any two inputs; the same one twice is said to be no sweep."""
+    page = balance.switch_page("pages/compare.py").run()
+    assert not page.exception
+    page.selectbox(key="sweep_y").set_value("rest_gib").run()
+    assert not page.exception
+    page.selectbox(key="sweep_y").set_value("L").run()
+    assert not page.exception
+    assert page.info
+
+
+def test_a_sheet_is_made_on_request(balance: AppTest) -> None:
+    """The button makes it; a change of the scenario takes it away again."""
+    page = balance.switch_page("pages/compare.py").run()
+    assert next(button.proto.label for button in page.get("download_button")) == "Result, JSON"
