@@ -5,6 +5,7 @@ from datetime import date
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain, table_text
 from pages.parts.frame import KEPT, MOST_KEPT, show_page
@@ -15,7 +16,7 @@ from sizing.exports import context_csv, curves_json, ratio_csv, result_csv, resu
 from sizing.figures import sweep_figure
 from sizing.figures.compare import compare_figure
 from sizing.files import MAX_LENGTH, from_file, to_file
-from sizing.link import to_query
+from sizing.link import kept_to_query, to_query
 from sizing.scenario import changed, label
 from sizing.sheet import PdfError, find_chromium, sheet_of, sheet_pdf
 from sizing.sweep import Axis, SweepInput, axis_of
@@ -75,6 +76,7 @@ def _keep_and_load(kept: list[Scenario]) -> None:
         _rename(kept, at, str(st.session_state[f"kept_name_{at}"]))
     save, load = st.columns(2, vertical_alignment="bottom")
     if kept:
+        _link(kept, save)
         save.download_button("Save to a file", to_file(kept), "scenarios.json", "application/json", on_click="ignore")
     file = load.file_uploader(
         "Load from a file (it replaces what is kept)", type="json", max_upload_size=1, key="kept_file"
@@ -82,6 +84,15 @@ def _keep_and_load(kept: list[Scenario]) -> None:
     if file is not None and st.session_state.get("kept_file_read") != file.file_id:
         st.session_state["kept_file_read"] = file.file_id
         _load(file.getvalue()[: MAX_LENGTH + 1].decode("utf-8", "replace"))
+
+
+def _link(kept: list[Scenario], place: DeltaGenerator) -> None:
+    """All that is kept in one address, or a word where it does not fit."""
+    query = kept_to_query(kept)
+    if query is None:
+        place.caption("What is kept is too long for a link: hand on the file instead.")
+    else:
+        place.page_link("pages/compare.py", label="Link to all of these", query_params=to_query(kept[0]) | query)
 
 
 def _rename(kept: list[Scenario], at: int, name: str) -> None:

@@ -116,7 +116,7 @@ def _instead(answer: Answer) -> None:
             (
                 "#### What else could be set, on this rest",
                 table_text(
-                    ("way", "the most", "fits", "set", "price and accuracy gate"),
+                    ("way", "the most", "fits", "slots to pin", "price and accuracy gate"),
                     (_way_cells(row) for row in answer.rows),
                 ),
                 "#### The nearest points that fit",
@@ -136,7 +136,7 @@ def _way_cells(row: Row) -> tuple[str, ...]:
         row.way.words,
         " and ".join(count(most) for most in row.most),
         "yes" if row.setting else "no",
-        " ".join(row.setting.flags) if row.setting else "-",
+        count(row.setting.slots) if row.setting else "-",
         f"{price} {row.way.gate}".strip() or "-",
     )
 

@@ -4,11 +4,14 @@ Everything in a link is a stranger's text: each value is parsed by its field's o
 reported in a sentence and the default is used instead. The field names are the parameter names.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from pydantic import ValidationError
 
+from sizing.files import from_file
 from sizing.from_model import FILLED
 from sizing.problems import Problem, from_validation
 from sizing.scenario import DEFAULTS, FIELDS, LABELS, Scenario
@@ -16,6 +19,10 @@ from sizing.scenario import DEFAULTS, FIELDS, LABELS, Scenario
 MAX_VALUE_LENGTH = 200
 EMPTY = ""  # how a link writes an input that is deliberately empty
 TEXTS = ("name", "model")  # empty is a value of these, not a missing number
+KEPT = "kept"  # the parameter that holds the scenarios kept side by side
+# nginx reads a request line of at most 8 KiB unless told otherwise (large_client_header_buffers); the rest of it is
+# for the address and for the inputs of the sidebar.
+MAX_KEPT_LENGTH = 6_000  # characters, as they are escaped in an address
 
 
 def to_query(scenario: Scenario) -> dict[str, str]:
@@ -94,3 +101,20 @@ def _ignored(names: list[str]) -> Problem:
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     verb = "is not an input of this tool and was" if len(names) == 1 else "are not inputs of this tool and were"
     return Problem(where="", sentence=f"In the link: {shown}{more} {verb} ignored.")
+
+
+def kept_to_query(scenarios: Sequence[Scenario]) -> dict[str, str] | None:
+    """The parameter for scenarios kept side by side, names and order with them; None where it is too long a link."""
+    values = {"scenarios": [scenario.differences() for scenario in scenarios]}
+    text = json.dumps(values, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return {KEPT: text} if len(quote(text)) <= MAX_KEPT_LENGTH else None
+
+
+def kept_from_query(text: str) -> list[Scenario] | list[Problem]:
+    """The scenarios of that parameter, or a sentence for every fault; never some of each."""
+    found = from_file(text)
+    return [one for one in found if isinstance(one, Scenario)] or [
+        Problem(where="", sentence=one.sentence.replace("In the file:", "In the link, among what is kept:", 1))
+        for one in found
+        if isinstance(one, Problem)
+    ]

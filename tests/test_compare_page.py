@@ -12,6 +12,7 @@ from sizing.compare import differing_inputs, names_of, results, solved
 from sizing.figures import DARK, LIGHT, painted
 from sizing.figures.compare import compare_figure
 from sizing.files import from_file, to_file
+from sizing.link import KEPT, kept_to_query
 
 TIMEOUT = 60  # seconds; the harness gives three unless told otherwise
 THREE = (Scenario(), Scenario(split="balanced"), Scenario(mamba_radix_cache_strategy="extra_buffer_lazy", L=32_768))
@@ -111,3 +112,21 @@ def test_a_sheet_is_made_on_request(balance: AppTest) -> None:
     """The button makes it; a change of the scenario takes it away again."""
     page = balance.switch_page("pages/compare.py").run()
     assert next(button.proto.label for button in page.get("download_button")) == "Result, JSON"
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ((kept_to_query(THREE) or {})[KEPT], "3 side by side"),
+        ('{"scenarios": [{"L": 0}]}', "Nothing is kept yet"),
+    ],
+)
+def test_a_link_brings_what_is_kept(query: str, columns: str) -> None:
+    """A link to all of them opened afresh: the same columns; a broken one is said and the page stands."""
+    page = AppTest.from_file("../app.py", default_timeout=TIMEOUT)
+    page.query_params[KEPT] = query
+    said = "In the link, among what is kept:" in words(page.run())
+    page.switch_page("pages/compare.py").run()
+    assert not page.exception
+    assert columns in words(page)
+    assert said == (columns == "Nothing is kept yet")

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlencode
 import pytest
 
 from sizing import Problem, Scenario
-from sizing.link import from_query, to_query
+from sizing.link import KEPT, from_query, kept_from_query, kept_to_query, to_query
 
 CASES = [
     pytest.param({}, {}, id="worked example"),
@@ -168,3 +168,27 @@ def test_problem_endless_link() -> None:
             sentence="In the link: “x0”, “x1”, “x2” and 9997 more are not inputs of this tool and were ignored.",
         )
     ]
+
+
+def test_kept_scenarios_survive_a_link() -> None:
+    """Names, order and every input of what is kept come back from an address as they went in."""
+    kept = [Scenario(name="a + b = c, é", L=16_384), Scenario(), Scenario(split="pin", max_mamba_cache_size=371)]
+    query = kept_to_query(kept)
+    assert query is not None
+    assert kept_from_query(parse_qs(urlencode(query))[KEPT][0]) == kept
+
+
+def test_kept_scenarios_too_long_for_a_link() -> None:
+    """Names that are long once they are escaped make the link too long, and it says so instead of cutting."""
+    assert kept_to_query([Scenario(name="é" * 60)]) is not None
+    assert kept_to_query([Scenario(name="漢" * 60, model="") for _ in range(6)] * 3) is None
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"scenarios": [{"L": 0}]}', '{"scenarios": []}', "x" * 200_000])
+def test_problem_kept_scenarios_of_a_link(text: str) -> None:
+    """What is no list of scenarios is said in a sentence that names the link, and none of it is taken."""
+    found = kept_from_query(text)
+    assert found
+    assert all(
+        isinstance(one, Problem) and one.sentence.startswith("In the link, among what is kept:") for one in found
+    )

@@ -17,7 +17,8 @@ from pages.parts.inputs import draw_inputs, draw_sliders, hold, put, restore, st
 from sizing import Problem, Scenario, read_scenario
 from sizing.files import MOST
 from sizing.from_model import FILLED
-from sizing.link import from_query, to_query
+from sizing.link import KEPT as KEPT_QUERY
+from sizing.link import from_query, kept_from_query, to_query
 from sizing.scenario import DEFAULTS
 
 PAGES = {
@@ -105,7 +106,7 @@ PRESENTED = """<style>
 
 def _query() -> dict[str, str]:
     """The link's parameters that are inputs."""
-    return {name: value for name, value in st.query_params.to_dict().items() if name != PRESENT}
+    return {name: value for name, value in st.query_params.to_dict().items() if name not in (PRESENT, KEPT_QUERY)}
 
 
 def _read_link(page: str) -> None:
@@ -125,10 +126,19 @@ def _read_link(page: str) -> None:
         restore()
     if first or (query != state["link"] and not moved and (same_page or query)):
         scenario, state["problems"] = from_query(query)
+        state["problems"] += _read_kept() if first else []
         for name, value in scenario.model_dump().items():
             put(name, value)
         state["held"] = {name: state[name] for name in DEFAULTS}
         state["problems_of"] = scenario
+
+
+def _read_kept() -> list[Problem]:
+    """Take what a link keeps side by side, once: later the reader's own list stands."""
+    text = st.query_params.get(KEPT_QUERY)
+    found = kept_from_query(text) if text else []
+    st.session_state[KEPT] = [one for one in found if isinstance(one, Scenario)]
+    return [one for one in found if isinstance(one, Problem)]
 
 
 def _write_link(scenario: Scenario) -> None:
