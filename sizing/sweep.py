@@ -55,7 +55,7 @@ CATEGORIES: dict[str, tuple[str, ...]] = {
 # Neither a check of the scenario nor a byte of it depends on these: a copy stands for a whole new reading.
 COPIED = ("D", "max_running_requests", "page_size")
 
-POINTS = 121  # values on an axis where none are given, as many as a curve has
+POINTS = 200  # values on an axis where none are given
 REACH = 40  # an axis of ratios goes this many times below and above what is set and r*
 REST_REACH = 4  # an axis of rest or of a pin goes this many times below and above what is set
 DRAFTS = range(17)
