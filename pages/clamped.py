@@ -9,12 +9,22 @@ from pages.parts.frame import show_page
 from sizing import Refusal, Scenario, read_scenario
 from sizing.bootlog import Boot, Log, read_chunks, read_text
 from sizing.command import Command, read_command
-from sizing.diagnosis import Diagnosis, agrees, as_printed, cured, diagnose, likely_model, models_that_fit, readings
+from sizing.diagnosis import (
+    Diagnosis,
+    agrees,
+    as_printed,
+    cured,
+    diagnose,
+    likely_model,
+    models_that_fit,
+    named_model,
+    no_cure,
+    readings,
+)
 from sizing.flags import flags, launch_flags
-from sizing.from_model import servable
+from sizing.from_model import FILLED, servable
 from sizing.lifts import lifts
 from sizing.link import to_query
-from sizing.scenario import DEFAULTS
 from sizing.units import count, number
 from sizing.verdict import advice, idle_words, verdict
 
@@ -45,7 +55,7 @@ def show_clamped(scenario: Scenario) -> None:
     found = diagnose(
         log.last.facts, model=_model(log.last), command=command, stated={"L": scenario.L, "name": scenario.name}
     )
-    first.markdown(_headline(log.last, found))
+    first.markdown(_headline(log.last, found, scenario.L))
     _troubles(log.last, found)
     if log.last.refused is None:
         _cure(found, command)
@@ -117,11 +127,10 @@ def _model(boot: Boot) -> str:
     )
 
 
-def _headline(boot: Boot, found: Diagnosis) -> str:
+def _headline(boot: Boot, found: Diagnosis, L: int) -> str:
     """What happened, in one line with its reasons."""
     if boot.refused is not None:
         return f"### SGLang refused to start\n\n{plain(boot.refused.refusal.sentence)}"
-    L = found.scenario.L if found.scenario else DEFAULTS["L"]
     printed = as_printed(boot.facts, L)
     if found.sizing is None or isinstance(found.sizing.now, Refusal) or not agrees(found):
         more = ("What the rules predict from this log is something else: see below.",) if found.beside else ()
@@ -154,7 +163,7 @@ def _troubles(boot: Boot, found: Diagnosis) -> None:
 def _tables(boot: Boot, found: Diagnosis) -> list[str]:
     """What was printed, predicted beside printed, what is missing and assumed, every limit, and the advice."""
     parts = []
-    if found.beside:
+    if found.beside and boot.refused is None:
         parts += [
             "#### Predicted beside printed",
             table_text(("quantity", "predicted", "printed", "why they differ"), found.beside),
@@ -168,7 +177,7 @@ def _tables(boot: Boot, found: Diagnosis) -> list[str]:
         ("What was assumed", found.inputs.assumed),
     ):
         parts += [f"#### {title}", _list(sentences)] if sentences else []
-    rows = lifts(found.sizing) if found.sizing is not None else ()
+    rows = lifts(found.sizing) if found.sizing is not None and boot.refused is None else ()
     if rows:
         parts += [
             "#### Every limit, the smallest first",
@@ -189,16 +198,20 @@ def _list(sentences: tuple[str, ...]) -> str:
 
 def _cure(found: Diagnosis, command: Command | None) -> None:
     """The command with the better split, and the way to the balance page with everything filled in."""
-    if found.sizing is None or found.scenario is None:
+    if why_not := no_cure(found, command):
+        st.info(plain(why_not))
+    if found.scenario is None:
         return
-    words = flags(found.sizing)
-    if words is not None:
+    words = flags(found.sizing) if found.sizing is not None else None
+    if found.sizing is not None and words is not None and not why_not:
         st.markdown(f"#### The cure, as a command\n\n{plain(words.why)}")
-        text = cured(command, words) if command is not None else None
+        # A command that contradicts the log did not start this boot: the flags stand alone then.
+        text = cured(command, words) if command is not None and not found.conflicts else None
         st.code(text or launch_flags(found.sizing, words), language=None)
         if text:
             st.caption("Your command with the sizing flags changed, everything else as it was.")
-    label = "Explore it on the balance page, everything filled in"
+    left = "" if found.sizing is not None else "; choose there what the log does not say"
+    label = f"Explore it on the balance page, with what was read filled in{left}"
     st.page_link("app.py", label=label, query_params=to_query(found.scenario), icon="⚖️")
 
 
@@ -206,12 +219,18 @@ def _command_alone(scenario: Scenario, command: Command) -> None:
     """A command without a log: what it states goes to the balance page."""
     for problem in command.problems:
         st.warning(plain(problem.sentence))
-    found = read_scenario(scenario.stated() | command.values)
+    model = named_model(command.model_path)
+    others = {name: value for name, value in scenario.stated().items() if not (model and name in FILLED)}
+    found = read_scenario(others | command.values | ({"model": model} if model else {}))
     if not isinstance(found, Scenario):
         st.error(plain("\n".join(problem.sentence for problem in found)))
         return
     rows = [(name, str(value), command.sources.get(name, "")) for name, value in command.values.items()]
+    rows += [("model", model, "--model-path")] if model else []
     if rows:
+        unknown = "" if model else "Its model is not in the catalogue, so the bytes are the sidebar's too. "
+        left = f"A command does not say rest: all that it does not state stays as in the sidebar. {unknown}"
+        st.markdown(plain(left))
         st.markdown(table_text(("input", "value", "from"), rows))
         label = "Use these flags on the balance page"
         st.page_link("app.py", label=label, query_params=to_query(found), icon="⚖️")

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain, table_text
-from pages.parts.frame import KEPT, MOST_KEPT, show_page
+from pages.parts.frame import KEPT, show_page
 from pages.parts.plot import show_figures
 from sizing import RefusedError, Scenario, Sizing, solve
 from sizing.compare import differing_inputs, names_of, results, solved
@@ -34,6 +34,7 @@ SWEPT: tuple[SweepInput, ...] = (
     "mamba_ssm_dtype",
     "kv_cache_dtype",
 )
+KEPT_DRAWN = "kept_drawn"  # how many times the list was put in another order
 
 
 def show_compare(scenario: Scenario) -> None:
@@ -62,10 +63,15 @@ def _side_by_side(scenarios: tuple[Scenario, ...], *, kept: bool) -> None:
 
 def _keep_and_load(kept: list[Scenario]) -> None:
     """Names, order and removal of what is kept; to a file and from one."""
+    drawn = st.session_state.setdefault(KEPT_DRAWN, 0)
     for at, scenario in enumerate(kept):
         name, up, down, remove, open_ = st.columns([5, 1, 1, 1, 2], vertical_alignment="bottom")
-        name.text_input(
-            f"Name {at + 1}", value=scenario.name, key=f"kept_name_{at}", max_chars=60, placeholder=scenario.title
+        typed = name.text_input(
+            f"Name {at + 1}",
+            value=scenario.name,
+            key=f"kept_name_{drawn}_{at}",
+            max_chars=60,
+            placeholder=scenario.title,
         )
         up.button("↑", key=f"up_{at}", help="One place up", disabled=at == 0, on_click=_move, args=(at, -1))
         down.button(
@@ -73,7 +79,7 @@ def _keep_and_load(kept: list[Scenario]) -> None:
         )
         remove.button("✕", key=f"remove_{at}", help="Remove", on_click=_remove, args=(at,))
         open_.page_link("app.py", label="Open", query_params=to_query(scenario))
-        _rename(kept, at, str(st.session_state[f"kept_name_{at}"]))
+        _rename(kept, at, str(typed))
     save, load = st.columns(2, vertical_alignment="bottom")
     if kept:
         _link(kept, save)
@@ -118,9 +124,8 @@ def _remove(at: int) -> None:
 
 
 def _forget_names() -> None:
-    """The boxes stand for places; after a move each is filled anew."""
-    for at in range(MOST_KEPT):
-        st.session_state.pop(f"kept_name_{at}", None)
+    """The boxes stand for places; after a move they are new ones, as the browser keeps what stood in the old."""
+    st.session_state[KEPT_DRAWN] += 1
 
 
 def _load(text: str) -> None:

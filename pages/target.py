@@ -111,14 +111,16 @@ def _setting(setting: Setting) -> None:
 
 def _instead(answer: Answer) -> None:
     """Every way with the most it runs, then the nearest points of the deployment as it stands and of each way."""
+    gates = list(dict.fromkeys(row.way.gate for row in answer.rows if row.way.gate))
     st.markdown(
         "\n\n".join(
             (
                 "#### What else could be set, on this rest",
                 table_text(
-                    ("way", "the most", "fits", "slots to pin", "price and accuracy gate"),
-                    (_way_cells(row) for row in answer.rows),
+                    ("way", "the most", "fits", "slots to pin", "price"),
+                    (_way_cells(row, gates) for row in answer.rows),
                 ),
+                *(plain(f"Accuracy gate {at}. {gate}") for at, gate in enumerate(gates, start=1)),
                 "#### The nearest points that fit",
                 table_text(("way", "instead", "price", "flags"), _near_cells(answer)),
             )
@@ -130,14 +132,15 @@ def _instead(answer: Answer) -> None:
             st.page_link("app.py", label=plain(label), query_params=to_query(row.setting.scenario), icon="⚖️")
 
 
-def _way_cells(row: Row) -> tuple[str, ...]:
+def _way_cells(row: Row, gates: list[str]) -> tuple[str, ...]:
     price = f"{row.way.price[:1].upper()}{row.way.price[1:]}." if row.way.price else ""
+    gate = f"Accuracy gate {gates.index(row.way.gate) + 1}." if row.way.gate else ""
     return (
         row.way.words,
         " and ".join(count(most) for most in row.most),
         "yes" if row.setting else "no",
         count(row.setting.slots) if row.setting else "-",
-        f"{price} {row.way.gate}".strip() or "-",
+        f"{price} {gate}".strip() or "-",
     )
 
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from sizing.bootlog import Boot, Log, read_chunks, read_file
 from sizing.carried import Want
-from sizing.diagnosis import Diagnosis, as_printed, diagnose, likely_model, models_that_fit, readings
+from sizing.diagnosis import Diagnosis, as_printed, diagnose, likely_model, models_that_fit, no_cure, readings
 from sizing.dtypes import KvDtype, StateDtype
 from sizing.exports import result_json
 from sizing.flags import flags
@@ -38,7 +38,7 @@ from sizing.problems import Problem, RefusedError, from_validation, listed, show
 from sizing.scenario import DEFAULTS, FIELDS, Scenario, extra, read_scenario
 from sizing.sheet import PdfError, sheet_of, sheet_pdf
 from sizing.solve import Sizing, solve
-from sizing.target import Answer, aim
+from sizing.target import Answer, Row, aim
 from sizing.units import count, number
 from sizing.verdict import advice, verdict
 from sizing.working import comparisons, working
@@ -179,10 +179,25 @@ def _target_lines(answer: Answer) -> list[str]:
         return [f"{count(want.requests)} requests of L = {count(want.L)} fit.", *answer.setting.flags]
     most = count(answer.here.most[0])
     lines = [f"{count(want.requests)} requests of L = {count(want.L)} do not fit: at most {most}."]
-    ways = [(row.way.words, count(row.most[0]), f"{row.way.price} {row.way.gate}".strip()) for row in answer.rows]
-    near = [(row.way.words, point.words, point.price) for row in answer.rows for point in row.near]
-    lines += ["", "way, the most, price:", *_aligned(ways)]
-    return [*lines, "", "nearest points that fit:", *_aligned(near)] if near else lines
+    gates = list(dict.fromkeys(row.way.gate for row in answer.rows if row.way.gate))
+    ways = [(row.way.words, _most_and_flags(row), _price(row, gates)) for row in answer.rows]
+    near = [
+        (row.way.words, point.words, f"{point.price}: {' '.join((*row.way.flags, *point.setting.flags))}")
+        for row in answer.rows
+        for point in row.near
+    ]
+    lines += ["", "way, the most and what to set where it fits, price:", *_aligned(ways)]
+    lines += [f"Accuracy gate {at}. {gate}" for at, gate in enumerate(gates, start=1)]
+    return [*lines, "", "nearest points that fit, price and flags:", *_aligned(near)] if near else lines
+
+
+def _most_and_flags(row: Row) -> str:
+    return ", ".join((count(row.most[0]), *((" ".join(row.setting.flags),) if row.setting else ())))
+
+
+def _price(row: Row, gates: list[str]) -> str:
+    gate = f"; accuracy gate {gates.index(row.way.gate) + 1}" if row.way.gate else ""
+    return f"{row.way.price}{gate}".removeprefix("; ")
 
 
 def _model(options: argparse.Namespace) -> int:
@@ -233,6 +248,8 @@ def _standard_input(most: int) -> bytes:
 
 
 def _log(options: argparse.Namespace) -> int:
+    if not isinstance(stated := read_scenario({"L": options.length}), Scenario):
+        _stop(stated)
     log = _read_log(options.file)
     for problem in log.problems:
         print(problem.sentence, file=sys.stderr)
@@ -257,12 +274,16 @@ def _log_lines(boot: Boot, found: Diagnosis, length: int) -> list[str]:
         (name, value, f"{between}  {source}".strip()) for name, value, between, source in readings(boot.facts, found)
     ]
     lines += ["", *_aligned(table)]
-    if found.beside:
+    if found.beside and not boot.refused:
         beside = [(row.quantity, f"{row.predicted} / {row.printed}", row.why) for row in found.beside]
         lines += ["", "predicted / printed:", *_aligned(beside)]
     sentences = [*boot.facts.conflicts, *(problem.sentence for problem in found.problems), found.refused]
     lines += ["", *sentences, *found.inputs.missing, *found.inputs.assumed]
-    words = flags(found.sizing) if found.sizing and not boot.refused else None
+    if boot.refused:
+        return lines
+    if why_not := no_cure(found, None):
+        return [*lines, "", why_not]
+    words = flags(found.sizing) if found.sizing else None
     return [*lines, "", f"set: {words.ratio or words.pin}", words.why] if words else lines
 
 

@@ -75,7 +75,7 @@ def diagnose(
     exact = exact_bytes(facts, geometry_of(model), (stated or {}).get("tp_size")) if model else Exact()
     fits = model if model and _fits(exact) else ""
     inputs = _without_stated(inputs_of(facts, exact if model else None), stated or {})
-    values, conflicts = _merged(inputs, command)
+    values, conflicts = _merged(facts, inputs, command)
     values.setdefault("page_size", facts.page_size)  # by which the bytes of a token were read
     values |= stated or {}
     if fits:
@@ -86,12 +86,42 @@ def diagnose(
         fits = ""
     if not isinstance(found, Scenario):
         return Diagnosis(facts, fits, inputs, conflicts, tuple(found), None, None, "", ())
+    if not _measured(facts, values, model=bool(fits)):
+        return Diagnosis(facts, fits, inputs, conflicts, (), None, None, "", ())
+    if (
+        facts.S is None and not facts.settings.stated and command is None
+    ):  # S would be a guess, and all that rests on it
+        return Diagnosis(facts, fits, inputs, conflicts, (), found, None, "", ())
     try:
         found = _with_fitted_rest(facts, found)
         sizing = solve(found)
     except RefusedError as refused:
         return Diagnosis(facts, fits, inputs, conflicts, (), found, None, str(refused), ())
     return Diagnosis(facts, fits, inputs, conflicts, (), found, sizing, "", _beside(facts, sizing, exact=bool(fits)))
+
+
+def _measured(facts: Facts, values: dict[str, Any], *, model: bool) -> bool:
+    """Whether rest and the bytes of both pools are known: without them the worked example's would stand in."""
+    if facts.unified or "rest_gib" not in values:
+        return False
+    if model:
+        return True
+    measured = facts.slot_bytes is not None and facts.slot_bytes.low > 0  # a size printed as 0.00 measures nothing
+    return measured and {"state_bytes_per_slot", "kv_bytes_per_token"} <= values.keys()
+
+
+def no_cure(found: Diagnosis, command: Command | None) -> str:
+    """Why no flags are proposed from this log; empty where they can be."""
+    if found.sizing is None:
+        return "Nothing is predicted or proposed: what the log does not say would have to be guessed."
+    if not found.facts.settings.stated and command is None:
+        return (
+            "No flags are proposed: neither the arguments line nor a launch command is given, so the flags behind "
+            "this boot are not known. Paste either."
+        )
+    if not agrees(found):
+        return "No flags are proposed: the prediction and the log disagree, so they would rest on what did not happen."
+    return ""
 
 
 def _without_stated(inputs: Inputs, stated: dict[str, Any]) -> Inputs:
@@ -125,17 +155,30 @@ def _gives(facts: Facts, scenario: Scenario, rest_gib: float) -> bool:
     return (int(pools.slots), int(pools.kv_rows)) == (facts.slots, facts.kv_rows)
 
 
-def _merged(inputs: Inputs, command: Command | None) -> tuple[dict[str, Any], tuple[str, ...]]:
+# What a whole arguments line states as None where nobody set it.
+_UNSET = ("max_running_requests", "max_mamba_cache_size", "max_total_tokens")
+
+
+def _merged(facts: Facts, inputs: Inputs, command: Command | None) -> tuple[dict[str, Any], tuple[str, ...]]:
     """What the command says where the log says nothing, and where the two disagree."""
     if command is None:
         return dict(inputs.values), ()
+    unset = [name for name in _UNSET if facts.settings.stated and name in command.values and name not in inputs.values]
     conflicts = tuple(
         f"{LABELS[name]}: the log says {inputs.values[name]}, the command {value}. The log is followed."
         for name, value in command.values.items()
         if inputs.sources.get(name) == "boot log" and _plain(inputs.values[name]) != _plain(value) and name != "split"
     )
+    conflicts += tuple(
+        f"{LABELS[name]}: the log's arguments line has none, the command {command.values[name]}. The log is followed."
+        for name in unset
+    )
     assumed = {name for name, source in inputs.sources.items() if source == "assumed"}
-    taken = {name: value for name, value in command.values.items() if name not in inputs.values or name in assumed}
+    taken = {
+        name: value
+        for name, value in command.values.items()
+        if name not in unset and (name not in inputs.values or name in assumed)
+    }
     return {**inputs.values, **taken}, conflicts
 
 
@@ -206,6 +249,8 @@ def as_printed(facts: Facts, L: int) -> tuple[str, ...]:
         binds = "the KV pool binds"
     elif running == facts.clamp:
         binds = "the state pool binds"
+    elif facts.clamp is None:
+        binds = "max_running_requests binds, and the log does not say what set it"
     else:
         binds = "--max-running-requests, or a cap of the engine's own, binds"
     clamp = f"The state pool admits {count(facts.clamp)}." if facts.clamp is not None else ""
@@ -218,9 +263,14 @@ def as_printed(facts: Facts, L: int) -> tuple[str, ...]:
 
 def likely_model(facts: Facts, fits: tuple[str, ...]) -> str:
     """The model that is meant: of those that fit the one that the log names, or the only one; else none."""
-    path = (facts.settings.model_path or "").rstrip("/").rpartition("/")[2].lower()
-    named = [model for model in fits if model.rpartition("/")[2].lower() == path]
-    return named[0] if named else fits[0] if len(fits) == 1 else ""
+    return named_model(facts.settings.model_path, fits) or (fits[0] if len(fits) == 1 else "")
+
+
+def named_model(path: str | None, models: tuple[str, ...] | None = None) -> str:
+    """The model that a path ends in, among `models` or the catalogue; empty where none does."""
+    last = (path or "").rstrip("/").rpartition("/")[2].lower()
+    named = [model for model in (servable() if models is None else models) if model.rpartition("/")[2].lower() == last]
+    return named[0] if named else ""
 
 
 def readings(facts: Facts, found: Diagnosis) -> list[tuple[str, str, str, str]]:

@@ -1,6 +1,7 @@
 """Why am I clamped: a log solved again gives what it printed, or says why not; the page and the command show it."""
 
 import io
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from sizing import Split
 from sizing.__main__ import main
 from sizing.bootlog import read_file, read_text
 from sizing.command import read_command
-from sizing.diagnosis import agrees, as_printed, cured, diagnose, likely_model, models_that_fit
+from sizing.diagnosis import agrees, as_printed, cured, diagnose, likely_model, models_that_fit, no_cure
 from sizing.flags import flags
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -76,10 +77,60 @@ def test_a_prediction_that_differs_is_not_the_headline() -> None:
     """With the flags cut off nobody knows the split: the log's own numbers are said, and why nothing is predicted."""
     facts = facts_of(GOLDEN / "field" / "F12.log")
     found = diagnose(facts, stated={"L": 32_768})
-    assert not agrees(diagnose(facts_of(GOLDEN / "field" / "F19.log")))
+    command = read_command("sglang serve --model-path m --tp 1 --mamba-full-memory-ratio 0.2")
+    guessed = diagnose(facts, command=command)
+    assert not agrees(guessed)
+    assert no_cure(guessed, command).startswith("No flags are proposed: the prediction and the log disagree")
     assert as_printed(facts_of(WORKED), 9216)[0] == "51 requests run at L = 9,216: the state pool binds."
     assert as_printed(facts_of(WORKED), 100_000)[0] == "11 requests run at L = 100,000: the KV pool binds."
-    assert found.beside
+    assert (found.sizing, found.beside) == (None, ())
+    assert no_cure(found, None).startswith("Nothing is predicted or proposed")
+
+
+@pytest.mark.parametrize("name", ["F15", "F16", "F28", "F29", "F38", "F47", "F49"])
+def test_nothing_is_predicted_from_what_a_log_does_not_say(name: str) -> None:
+    """Without rest or the bytes of a pool no number of the worked example stands in, and no link carries one."""
+    found = diagnose(facts_of(GOLDEN / "field" / f"{name}.log"))
+    assert found.inputs.missing
+    assert (found.scenario, found.sizing, found.beside) == (None, None, ())
+
+
+def test_sizes_printed_as_nothing_measure_nothing() -> None:
+    """Two decimals of a tiny pool are 0.00: the bytes of a slot stay unknown."""
+    text = WORKED.read_text(encoding="utf-8")
+    tiny = re.sub(r"(conv_state|ssm_state) size: [0-9.]+GB", r"\1 size: 0.00GB", text)
+    assert tiny != text
+    boot = read_text(tiny).last
+    assert boot is not None
+    assert diagnose(boot.facts).beside == ()
+
+
+def test_a_boot_cut_short_does_not_hide_the_whole_one() -> None:
+    """A log that ends in the first lines of another boot: the one with pools counts."""
+    text = WORKED.read_text(encoding="utf-8")
+    boot = read_text(text + "".join(text.splitlines(keepends=True)[:3])).last
+    assert boot is not None
+    assert boot.facts.slots == 257
+
+
+def test_the_log_that_names_no_cap_wins_over_a_command_that_does() -> None:
+    """The arguments line holds None for a flag that nobody set: a command that sets it is of another boot."""
+    command = read_command("sglang serve --model-path m --tp 8 --max-running-requests 7 --max-mamba-cache-size 100")
+    found = diagnose(facts_of(WORKED), model="moonshotai/Kimi-K3", command=command)
+    assert [sentence.partition(":")[0] for sentence in found.conflicts] == [
+        "--max-running-requests",
+        "--max-mamba-cache-size",
+    ]
+    assert agrees(found)
+
+
+@pytest.mark.parametrize("length", ["0", "-5", "99999999999"])
+def test_a_length_that_is_none(length: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command refuses it in a sentence instead of dividing by it."""
+    with pytest.raises(SystemExit) as stopped:
+        main(["log", str(WORKED), "--length", length])
+    assert stopped.value.code == 2
+    assert "L must be" in capsys.readouterr().err
 
 
 def test_the_cure_is_the_command_with_the_sizing_flags_changed() -> None:

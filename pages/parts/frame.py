@@ -76,8 +76,6 @@ def _keep_button(scenario: Scenario) -> None:
 
 def _keep(scenario: Scenario) -> None:
     st.session_state[KEPT].append(scenario)
-    for at in range(MOST_KEPT):
-        st.session_state.pop(f"kept_name_{at}", None)
 
 
 @st.cache_resource

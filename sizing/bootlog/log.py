@@ -65,8 +65,10 @@ class Log(NamedTuple):
 
     @property
     def last(self) -> Boot | None:
-        """The boot that counts: the last that was not refused, else the last."""
-        counting = [boot for boot in self.boots if not boot.failed] or list(self.boots)
+        """The boot that counts: the last that got as far as a pool and was not refused, else the last one."""
+        started = [boot for boot in self.boots if not boot.failed]
+        sized = [boot for boot in started if boot.facts.slots is not None or boot.facts.kv_rows is not None]
+        counting = sized or started or list(self.boots)
         return counting[-1] if counting else None
 
     @property

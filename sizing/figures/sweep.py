@@ -146,7 +146,7 @@ def _cells(sizing: Sizing, found: Sweep) -> Figure:
         "colorscale": [[0, "@few"], [1, "@many"]],
         "colorbar": {
             "title": {
-                "text": requests_axis(sizing),
+                "text": _requests(sizing, found),
                 "side": "right",
                 "font": {"size": SMALL, "color": "@muted"},
             },
@@ -158,6 +158,12 @@ def _cells(sizing: Sizing, found: Sweep) -> Figure:
         },
         "hovertemplate": f"{_hover(found.x, 'x')}<br>{_hover(found.y, 'y')}<br><b>%{{z:,}} run</b><extra></extra>",
     }
+
+
+def _requests(sizing: Sizing, found: Sweep) -> str:
+    """Where attention DP is an axis the cells are those of one rank, whatever the deployment's own width."""
+    swept = "attn_dp_size" in (found.x.name, found.y.name)
+    return "requests that run at once per rank" if swept else requests_axis(sizing)
 
 
 def _hover(found: Axis, letter: str) -> str:
