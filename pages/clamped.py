@@ -205,8 +205,9 @@ def _cure(found: Diagnosis, command: Command | None) -> None:
     words = flags(found.sizing) if found.sizing is not None else None
     if found.sizing is not None and words is not None and not why_not:
         st.markdown(f"#### The cure, as a command\n\n{plain(words.why)}")
-        # A command that contradicts the log did not start this boot: the flags stand alone then.
-        text = cured(command, words) if command is not None and not found.conflicts else None
+        # A command that contradicts the log, or was not read whole, is not rewritten: the flags stand alone then.
+        whole = command is not None and not found.conflicts and not command.problems
+        text = cured(command, words) if command is not None and whole else None
         st.code(text or launch_flags(found.sizing, words), language=None)
         if text:
             st.caption("Your command with the sizing flags changed, everything else as it was.")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sizing.bootlog import Exact, Facts, Inputs, exact_bytes, inputs_of
+from sizing.bootlog import Exact, Facts, Inputs, Measured, exact_bytes, inputs_of
 from sizing.bootlog.release import releases_text
 from sizing.command import Command, rewritten
 from sizing.command.flags import PIN, RATIO
@@ -218,14 +218,23 @@ def _unexplained(facts: Facts, name: str) -> str:
 
 def _open(facts: Facts, sizing: Sizing, *, exact: bool) -> dict[str, tuple[int, int]]:
     """The least and the most of each number, over the ends of what rest and bytes may be by the printed decimals."""
-    rank, found = rank_of(sizing.scenario), []
+    scenario, rank = sizing.scenario, rank_of(sizing.scenario)
     rests = (facts.rest.low, facts.rest.high) if facts.rest else (rank.rest_gib,)
-    slots = (facts.slot_bytes.low, facts.slot_bytes.high) if facts.slot_bytes and not exact else (rank.slot_bytes,)
-    tokens = (facts.token_bytes.low, facts.token_bytes.high) if facts.token_bytes and not exact else (rank.token_bytes,)
-    for rest, slot, token in product(rests, slots, tokens):
-        found.append(_numbers(sizing, rank._replace(rest_gib=rest, slot_bytes=slot, token_bytes=token)))
+    # What a rank charges holds more than these bytes (rings, a draft's KV): the ends move it, they do not replace it.
+    slots = _off(None if exact else facts.slot_bytes, scenario.state_bytes_per_slot)
+    targets = _off(None if exact else facts.token_bytes, scenario.kv_bytes_per_token)
+    drafts = _off(None if exact else facts.draft_token_bytes, scenario.draft_kv_bytes_per_token)
+    found = []
+    for rest, slot, target, draft in product(rests, slots, targets, drafts):
+        bytes_of = {"slot_bytes": rank.slot_bytes + slot, "token_bytes": rank.token_bytes + target + draft}
+        found.append(_numbers(sizing, rank._replace(rest_gib=rest, **bytes_of)))
     ends = {name: [numbers[name] for numbers in found] for name in NAMES}
     return {name: (min(values), max(values)) for name, values in ends.items()}
+
+
+def _off(measured: Measured | None, taken: int) -> tuple[float, ...]:
+    """How far the ends of an interval lie from the bytes that were taken; 0 where nothing is left open."""
+    return (0,) if measured is None else (measured.low - taken, measured.high - taken)
 
 
 def _numbers(sizing: Sizing, rank: Rank) -> dict[str, int]:

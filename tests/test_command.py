@@ -223,3 +223,20 @@ def test_any_text_can_be_read() -> None:
         assert rewritten(command, {}) == text
         after = rewritten(command, {RATIO: "2"}) if command.flags else text
         assert all(problem.sentence for problem in read_command(after).problems)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ('sglang serve --model-path "m --tp 8 --mamba-full-memory-ratio 0.9', "quote"),
+        ('ARGS=(--tp 8)\nsglang serve --model-path m "${ARGS[@]}"', "further flags"),
+        ("sglang serve --trust-remote-code $EXTRA", None),
+        ("sglang serve --model-path m --tp 8 $EXTRA --dp-size 2", "further flags"),
+        ("sglang serve --model-path $MODEL --tp 8", None),
+        ("sglang serve --model-path 'it is' --served-model-name \"it's\" --tp 8", None),
+    ],
+)
+def test_what_a_shell_would_expand_is_said(text: str, word: str | None) -> None:
+    """An open quote and a variable that may hold flags are named: a cure would be written around what is not seen."""
+    sentences = [problem.sentence for problem in read_command(text).problems]
+    assert (word is None and sentences == []) or (word is not None and any(word in said for said in sentences))

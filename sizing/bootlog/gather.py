@@ -29,10 +29,11 @@ def facts_of(lines: list[Line]) -> Facts:
     settings = settings_of(max(arguments, key=lambda said: said.keys, default=None))
     reports, releases = reports_of(lines), releases_of(lines)
     page = settings.page_size or PAGE_UNSTATED
-    slots = _first(report.slots for report in reports)
+    # Where ranks differ the least counts, of slots as of tokens, so that all numbers are of the rank that binds.
+    slots = min((report.slots for report in reports if report.slots is not None), default=None)
     slot_bytes = _most(report.slot_bytes for report in reports)
     S = slots_per_request_of(reports, settings, releases, slots)
-    rows, printed = _rows(reports), _first(report.summary and report.summary.tokens for report in reports)
+    rows, printed = _rows(reports), _printed(reports)
     dcp = _dcp(settings, rows, printed)
     rows = rows if rows is not None else _rows_printed(printed, dcp, releases)
     ring = _first(report.ring for report in reports)
@@ -102,6 +103,11 @@ def _ssm_bytes(report: RankReport) -> Measured | None:
 def _rows(reports: tuple[RankReport, ...]) -> int | None:
     """Rows of one rank: the least, as ranks agree on the minimum."""
     return min((report.rows for report in reports if report.rows is not None), default=None)
+
+
+def _printed(reports: tuple[RankReport, ...]) -> int | None:
+    """max_total_num_tokens of the summary: the least, as of rows."""
+    return min((report.summary.tokens for report in reports if report.summary is not None), default=None)
 
 
 def _dcp(settings: Settings, rows: int | None, printed: int | None) -> int | None:

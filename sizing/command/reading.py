@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sizing.command.flags import CONV_DTYPE, RULE_OF, SKIP_DECODE_LOCK, SSM_DTYPE, FlagRule
-from sizing.command.words import MAX_CHARACTERS, Layout, Word, layout_of, words_of
+from sizing.command.words import MAX_CHARACTERS, Layout, Word, is_open, layout_of, words_of
 from sizing.problems import Problem, from_validation, shown
 from sizing.scenario import DEFAULTS, LABELS, Scenario
 
@@ -80,6 +80,8 @@ def read_command(text: str) -> Command:
     flags = tuple(_flags(own))
     environment = _environment(words)
     reader = _Reader(flags, environment)
+    for sentence in _unread(text, own):
+        reader.problem("", sentence)
     if not flags:
         reader.problem("", "No flag of SGLang was found. Paste the command from “sglang serve” or “launch_server” on.")
     return Command(
@@ -102,6 +104,23 @@ def _nothing(text: str, sentence: str) -> Command:
         text=text, layout="shell", flags=(), environment={}, values={}, sources={}, model_path=None,
         mem_fraction_static=None, unknown=(), problems=(Problem(where="command", sentence=sentence),), end=len(text),
     )  # fmt: skip
+
+
+_EXPANSION = re.compile(r"\$\{?\w{1,40}(?:\[@\]|\[\*\])?\}?")
+
+
+def _unread(text: str, own: list[Word]) -> Iterator[str]:
+    """What a shell would make of the command and is not seen here."""
+    if any(is_open(text[word.start : word.end]) for word in own if not word.inside):
+        yield "A quote is opened and never closed, so where a flag ends is not known: paste the whole command."
+    # A variable as the value of a flag hides that value alone; as a word of its own it may hold any flag.
+    hidden = [word for before, word in pairwise([Word("", 0, 0), *own]) if _hides_flags(before, word)]
+    if hidden:
+        yield f"{shown(hidden[0].value)} may hold further flags, which are not seen here: write them out."
+
+
+def _hides_flags(before: Word, word: Word) -> bool:
+    return bool(_EXPANSION.fullmatch(word.value)) and (not before.value.startswith("--") or "[" in word.value)
 
 
 def _launchers(words: list[Word]) -> Iterator[int]:

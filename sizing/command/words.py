@@ -66,6 +66,11 @@ def words_of(text: str, layout: Layout, offset: int = 0, inside: bool = False) -
             yield Word(raw, start, start + len(raw), "line")
 
 
+def is_open(raw: str) -> bool:
+    """Whether a word as it stands holds a quote that nothing closes."""
+    return any(piece[0] in ("'", '"') for piece in _PIECE.finditer(raw))
+
+
 def _is_command(raw: str) -> bool:
     quoted = len(raw) > 1 and raw[0] == raw[-1] and raw[0] in "'\""
     return quoted and re.search(r"\s", raw) is not None and _INSIDE.search(raw) is not None and "--" in raw
