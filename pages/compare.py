@@ -141,8 +141,8 @@ def _sweep(scenario: Scenario) -> None:
     """What runs over any two inputs, at every cell the integer of a solve of its own."""
     st.markdown("#### Sweep: what runs over two inputs, all else as in the sidebar")
     left, right = st.columns(2)
-    x = left.selectbox("Across", SWEPT, format_func=label, key="sweep_x")
-    y = right.selectbox("Up", SWEPT, index=1, format_func=label, key="sweep_y")
+    x = _swept(left, "Across", "sweep_x", SWEPT[0])
+    y = _swept(right, "Up", "sweep_y", SWEPT[1])
     try:
         sizing = solve(scenario)
         figure = sweep_figure(sizing, _axis(scenario, x), _axis(scenario, y))
@@ -152,6 +152,14 @@ def _sweep(scenario: Scenario) -> None:
         st.info(plain(str(wrong)))
     else:
         show_figures({"sweep": (figure, f"Requests that run over {label(x)} and {label(y)}.")}, key="sweep_figures")
+
+
+def _swept(place: DeltaGenerator, title: str, key: str, first: SweepInput) -> SweepInput:
+    """The choice of an input, which another page does not undo."""
+    at = SWEPT.index(st.session_state.get(f"kept_{key}", first))
+    found: SweepInput = place.selectbox(title, SWEPT, index=at, format_func=label, key=key)
+    st.session_state[f"kept_{key}"] = found
+    return found
 
 
 def _axis(scenario: Scenario, name: SweepInput) -> Axis:

@@ -4,7 +4,7 @@ import streamlit as st
 from pydantic import ValidationError
 
 from pages.parts.blocks import plain, table_text
-from pages.parts.frame import show_page
+from pages.parts.frame import WANT, show_page
 from sizing import RefusedError, Scenario
 from sizing.carried import Setting, Want
 from sizing.link import to_query
@@ -40,6 +40,9 @@ def show_target(scenario: Scenario) -> None:
         _setting(answer.setting)
     else:
         _instead(answer)
+    query = to_query(scenario) | {WANT: f"{requests.strip()}\n{lines.strip()}".strip("\n")}
+    if requests.strip():
+        st.page_link("pages/target.py", label="Link to this target", query_params=query, icon="🔗")
 
 
 def _kept_text(place: object, key: str, title: str, example: str, *, area: bool = False) -> str:

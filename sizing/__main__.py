@@ -145,6 +145,8 @@ def _plan(options: argparse.Namespace) -> int:
 
 def _write_sheet(scenario: Scenario, out: Path) -> None:
     """The review sheet as HTML, or as PDF by the ending of its name."""
+    if out.suffix.lower() not in (".html", ".htm", ".pdf"):
+        _stop_with(f"{shown(out)} ends in neither .html nor .pdf: name one of them.", where="--sheet")
     page = sheet_of(scenario, on=date.today())
     try:
         data = sheet_pdf(page) if out.suffix.lower() == ".pdf" else page.encode("utf-8")

@@ -109,5 +109,14 @@ def differing_inputs(scenarios: tuple[Scenario, ...]) -> tuple[Row, ...]:
     for name in names:
         values = [getattr(scenario, name) for scenario in scenarios]
         if any(value != values[0] for value in values):
-            rows.append(Row(LABELS[name], tuple(NOTHING if value in (None, "") else str(value) for value in values)))
+            rows.append(Row(LABELS[name], tuple(_stated(value) for value in values)))
     return tuple(rows)
+
+
+def _stated(value: object) -> str:
+    """An input as the sheet writes it."""
+    if value is None or value == "":
+        return NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return count(value) if isinstance(value, int) else str(value)

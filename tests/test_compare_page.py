@@ -95,6 +95,9 @@ def test_the_sheet_that_cannot_be_written_is_a_sentence(
     with pytest.raises(SystemExit):
         main(["plan", str(empty), "--sheet", str(empty.parent / "no" / "such" / "out.html")])
     assert "cannot be written" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["plan", str(empty), "--sheet", str(empty.parent / "out.txt")])
+    assert "ends in neither .html nor .pdf" in capsys.readouterr().err
 
 
 def test_the_sweep_follows_the_two_inputs(balance: AppTest) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.parts.frame import WANT
 from sizing import Scenario, solve
 from sizing.__main__ import main
 from sizing.carried import Want
@@ -109,3 +110,20 @@ def test_the_command_says_what_fits_and_what_would(target: Run) -> None:
     assert "rest 31.54 GiB per rank instead of 28.529 GiB" in printed
     assert target("{}", "4", "--length", "32K")[0] == 0
     assert target("{}", "none") == (2, "", "REQUESTS must be a whole number, not “none”.\n")
+
+
+def test_a_link_brings_what_is_wanted() -> None:
+    """The boxes of a fresh page hold what the link asks for, however long a stranger made it."""
+    page = AppTest.from_file("../app.py", default_timeout=TIMEOUT)
+    page.query_params[WANT] = "96\n32K 16"
+    page.run()
+    page.switch_page("pages/target.py").run()
+    assert not page.exception
+    assert page.text_input(key="target_requests").value == "96"
+    assert page.text_area(key="target_more").value == "32K 16"
+    endless = AppTest.from_file("../app.py", default_timeout=TIMEOUT)
+    endless.query_params[WANT] = "9" * 10_000
+    endless.run()
+    endless.switch_page("pages/target.py").run()
+    assert not endless.exception
+    assert len(endless.error) == 1

@@ -104,7 +104,7 @@ PRESENTED = """<style>
 
 def _query() -> dict[str, str]:
     """The link's parameters that are inputs."""
-    return {name: value for name, value in st.query_params.to_dict().items() if name not in (PRESENT, KEPT_QUERY)}
+    return {name: value for name, value in st.query_params.to_dict().items() if name not in (PRESENT, KEPT_QUERY, WANT)}
 
 
 def _read_link(page: str) -> None:
@@ -125,6 +125,8 @@ def _read_link(page: str) -> None:
     if first or (query != state["link"] and not moved and (same_page or query)):
         scenario, state["problems"] = from_query(query)
         state["problems"] += _read_kept() if first else []
+        if first:
+            _read_wants()
         for name, value in scenario.model_dump().items():
             put(name, value)
         state["held"] = {name: state[name] for name in DEFAULTS}
@@ -137,6 +139,15 @@ def _read_kept() -> list[Problem]:
     found = kept_from_query(text) if text else []
     st.session_state[KEPT] = [one for one in found if isinstance(one, Scenario)]
     return [one for one in found if isinstance(one, Problem)]
+
+
+WANT = "want"  # a link with it fills the boxes of the page Target: requests at L, then a line for each further length
+MAX_WANT_LENGTH = 500  # characters; twelve lengths take about 200
+
+
+def _read_wants() -> None:
+    requests, _, more = st.query_params.get(WANT, "")[:MAX_WANT_LENGTH].partition("\n")
+    st.session_state["kept_target_requests"], st.session_state["kept_target_more"] = requests, more
 
 
 def _write_link(scenario: Scenario) -> None:
