@@ -42,7 +42,7 @@ def show_target(scenario: Scenario) -> None:
         _instead(answer)
     query = to_query(scenario) | {WANT: f"{requests.strip()}\n{lines.strip()}".strip("\n")}
     if requests.strip():
-        st.page_link("pages/target.py", label="Link to this target", query_params=query, icon="🔗")
+        st.page_link("pages/target.py", label="Link to this target", query_params=query)
 
 
 def _kept_text(place: object, key: str, title: str, example: str, *, area: bool = False) -> str:

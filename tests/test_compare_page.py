@@ -111,6 +111,15 @@ def test_the_sweep_follows_the_two_inputs(balance: AppTest) -> None:
     assert page.info
 
 
+def test_the_inputs_of_the_sweep_stay_over_page_changes(balance: AppTest) -> None:
+    """What was chosen on Compare is still chosen after a look at another page."""
+    page = balance.switch_page("pages/compare.py").run()
+    page.selectbox(key="sweep_y").select("dcp_size").run()
+    page.switch_page("app.py").run()
+    page.switch_page("pages/compare.py").run()
+    assert page.selectbox(key="sweep_y").value == "dcp_size"
+
+
 def test_a_sheet_is_made_on_request(balance: AppTest) -> None:
     """The button makes it; a change of the scenario takes it away again."""
     page = balance.switch_page("pages/compare.py").run()
