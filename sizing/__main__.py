@@ -16,6 +16,7 @@ from sizing.carried import Want
 from sizing.diagnosis import Diagnosis, as_printed, diagnose, likely_model, models_that_fit, no_cure, readings
 from sizing.dtypes import KvDtype, StateDtype
 from sizing.exports import result_json
+from sizing.files import from_file, to_file
 from sizing.flags import flags
 from sizing.flips import flips
 from sizing.from_model import geometry_of, servable, suggested
@@ -81,6 +82,8 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument(
         "--sheet", metavar="OUT", help="write a review sheet too: .html, or .pdf where Chromium is present"
     )
+    plan.add_argument("--save", metavar="OUT", help="write the scenario as a file that the page Compare loads")
+    _add_choice(plan)
     plan.set_defaults(run=_plan)
     model = commands.add_parser(
         "model",
@@ -105,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     target.add_argument("file", metavar="FILE", help="JSON file, or - for standard input")
     target.add_argument("requests", metavar="REQUESTS", help="wanted requests of the whole deployment")
     target.add_argument("--length", metavar="L", help="context per request [tokens] (the scenario's)")
+    _add_choice(target)
     target.set_defaults(run=_target)
     log = commands.add_parser(
         "log",
@@ -119,6 +123,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_choice(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--scenario", metavar="N", type=int, help="which one of a file that the page Compare saved")
+
+
 def _fields_help() -> str:
     lines = ["inputs (name, default, what):"]
     for name, field in FIELDS.items():
@@ -129,9 +137,7 @@ def _fields_help() -> str:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    scenario = read_scenario(_read_json(options.file))
-    if not isinstance(scenario, Scenario):
-        _stop(scenario)
+    scenario = _read_scenario(options.file, options.scenario)
     try:
         sizing = solve(scenario)
     except RefusedError as refused:
@@ -140,6 +146,8 @@ def _plan(options: argparse.Namespace) -> int:
     print(result_json(sizing) if options.json else _as_table(sizing), flush=True)
     if options.sheet:
         _write_sheet(scenario, Path(options.sheet))
+    if options.save:
+        _write(Path(options.save), to_file([scenario]).encode("utf-8"), where="--save")
     return 0 if hasattr(sizing.now, "runs") else REFUSED
 
 
@@ -152,17 +160,20 @@ def _write_sheet(scenario: Scenario, out: Path) -> None:
         data = sheet_pdf(page) if out.suffix.lower() == ".pdf" else page.encode("utf-8")
         if data is None:
             _stop_with("A PDF needs Chromium, and none was found: name an .html file.", where="--sheet")
-        out.write_bytes(data)
     except PdfError as failed:
         _stop_with(str(failed), where="--sheet")
+    _write(out, data, where="--sheet")
+
+
+def _write(out: Path, data: bytes, where: str) -> None:
+    try:
+        out.write_bytes(data)
     except OSError as error:
-        _stop_with(f"{shown(out)} cannot be written ({error.__class__.__name__}).", where="--sheet")
+        _stop_with(f"{shown(out)} cannot be written ({error.__class__.__name__}).", where=where)
 
 
 def _target(options: argparse.Namespace) -> int:
-    scenario = read_scenario(_read_json(options.file))
-    if not isinstance(scenario, Scenario):
-        _stop(scenario)
+    scenario = _read_scenario(options.file, options.scenario)
     try:
         want = Want.model_validate({"L": options.length or scenario.L, "requests": options.requests})
         answer = aim(scenario, [want])
@@ -303,6 +314,25 @@ def _stop(problems: list[Problem]) -> NoReturn:
 
 def _stop_with(sentence: str, where: str = "FILE") -> NoReturn:
     _stop([Problem(where=where, sentence=sentence)])
+
+
+def _read_scenario(file: str, at: int | None) -> Scenario:
+    """An object of inputs, or one of the scenarios that a page saved."""
+    values = _read_json(file)
+    if "scenarios" not in values and at in (None, 1):
+        found = read_scenario(values)
+        return found if isinstance(found, Scenario) else _stop(found)
+    held = from_file(json.dumps(values))
+    kept = [one for one in held if isinstance(one, Scenario)]
+    if not kept:
+        _stop([one for one in held if isinstance(one, Problem)])
+    if at is None and len(kept) > 1:
+        names = ", ".join(f"{number} {shown(one.title)}" for number, one in enumerate(kept, start=1))
+        _stop_with(f"It holds {len(kept)} scenarios: {names}. Say which.", where="--scenario")
+    chosen = 1 if at is None else at
+    if not 1 <= chosen <= len(kept):
+        _stop_with(f"It holds {len(kept)}, numbered from 1.", where="--scenario")
+    return kept[chosen - 1]
 
 
 def _read_json(file: str) -> dict[str, Any]:

@@ -73,17 +73,23 @@ def test_compare_figure_is_strict_json_in_both_palettes() -> None:
     assert len(compare_figure(named)["data"]) == 3  # two lines and their names
 
 
-def test_a_scenario_survives_every_way_round(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Page to file to command line and back to a page: unchanged."""
-    text = to_file(THREE)
-    assert from_file(text) == list(THREE)
+def test_a_scenario_survives_every_way_round(
+    tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Page to file to command line to file to page: unchanged, and which one of several is asked for."""
     folder = tmp_path_factory.mktemp("files")
-    one = folder / "one.json"
-    one.write_text(json.dumps(THREE[2].stated()), encoding="utf-8")
-    assert main(["plan", str(one), "--sheet", str(folder / "out.html")]) == 0
-    sheet = (folder / "out.html").read_text(encoding="utf-8")
-    assert "35 requests run at L = 32,768" in sheet
-    assert from_file(one.read_text(encoding="utf-8")) == [THREE[2]]
+    saved, out = folder / "scenarios.json", folder / "out.json"
+    saved.write_text(to_file(THREE), encoding="utf-8")
+    for at, scenario in enumerate(THREE, start=1):
+        assert main(["plan", str(saved), "--scenario", str(at), "--save", str(out)]) == 0
+        assert from_file(out.read_text(encoding="utf-8")) == [scenario]
+        assert main(["plan", str(out), "--sheet", str(folder / "out.html")]) == 0
+    assert "35 requests run at L = 32,768" in (folder / "out.html").read_text(encoding="utf-8")
+    capsys.readouterr()
+    for wrong in ([], ["--scenario", "4"], ["--scenario", "0"]):
+        with pytest.raises(SystemExit):
+            main(["plan", str(saved), *wrong])
+        assert "It holds 3" in capsys.readouterr().err
 
 
 def test_the_sheet_that_cannot_be_written_is_a_sentence(
