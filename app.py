@@ -5,11 +5,9 @@ import streamlit as st
 from pages.parts.blocks import plain, table_text
 from pages.parts.frame import show_page
 from pages.parts.plot import show_figures
-from sizing import RefusedError, Scenario, Sizing, solve
+from sizing import RefusedError, Scenario, Sizing, flips, lifts, solve
 from sizing.figures import crossing_figure, memory_figure, ratio_figure
 from sizing.flags import Flags, environment, flags, launch_flags
-from sizing.flips import flips, short_pool_now
-from sizing.lifts import lifts
 from sizing.units import count
 from sizing.verdict import advice, idle_words, verdict
 from sizing.working import comparisons, working
@@ -102,24 +100,15 @@ def below(sizing: Sizing, found: Flags | None) -> str:
 
 def limits_and_flips(sizing: Sizing) -> tuple[str, ...]:
     """Each limit with the flag value that lifts the first, and what flips the verdict; nothing where it refuses."""
-    rows, turns = lifts(sizing), flips(sizing)
+    rows = lifts.lift_rows(sizing)
     if not rows:
         return ()
     return (
         "#### Every limit, the smallest first",
-        table_text(
-            ("place", "limit", "requests", "how it comes about", "lifted by"),
-            ((row.place, row.limit.name, count(row.limit.requests), row.limit.why, row.lifted_by) for row in rows),
-        ),
+        table_text(lifts.COLUMNS, rows),
         "#### What flips the verdict",
-        plain(
-            f"The {short_pool_now(sizing)} is short first. Each row moves one input alone to the nearest value at "
-            "which the other pool is, the ratio or the pin held where it is."
-        ),
-        table_text(
-            ("input", "now", "flips at", "short first there"),
-            ((turn.quantity, turn.now, turn.flips_at, turn.then) for turn in turns),
-        ),
+        plain(flips.flips_words(sizing)),
+        table_text(flips.COLUMNS, flips.flip_rows(sizing)),
     )
 
 

@@ -1,15 +1,19 @@
 """Why am I clamped?: a boot log and the launch command behind it, solved again and put beside what was printed."""
 
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from pages.parts.blocks import plain, table_text
 from pages.parts.frame import show_page
-from sizing import Refusal, Scenario, read_scenario
+from pages.parts.kept import kept_box
+from sizing import Refusal, Scenario, lifts, read_scenario
 from sizing.bootlog import Boot, Log, read_chunks, read_text
+from sizing.bootlog.text import MAX_BYTES
 from sizing.command import Command, read_command
 from sizing.diagnosis import (
+    UNKNOWN,
     Diagnosis,
     agrees,
     as_printed,
@@ -23,12 +27,12 @@ from sizing.diagnosis import (
 )
 from sizing.flags import flags, launch_flags
 from sizing.from_model import FILLED, servable
-from sizing.lifts import lifts
 from sizing.link import to_query
 from sizing.units import count, number
 from sizing.verdict import advice, idle_words, verdict
 
-MAX_UPLOAD_MB = 200  # what the reader takes of a log
+MAX_UPLOAD_MB = MAX_BYTES // 2**20
+BOX_HEIGHT = 160  # [px] of a box to paste into
 CHUNK = 2**20
 MEGABYTE = 10**6
 WHAT_TO_GIVE = (
@@ -66,19 +70,13 @@ def _given() -> tuple[Log | None, Command | None]:
     """Both boxes, kept over page changes; an uploaded file comes before pasted text."""
     left, right = st.columns([2, 1])
     file = left.file_uploader("Boot log, plain or gzip", max_upload_size=MAX_UPLOAD_MB, key="log_file")
-    pasted = _kept_area(left, "log_text", "or paste the log", "[... TP0] Load weight begin. avail mem=178.00 GB")
-    typed = _kept_area(right, "command_text", "Launch command, if you have it", "sglang serve --model-path ...")
+    example = "[... TP0] Load weight begin. avail mem=178.00 GB"
+    paste = partial(left.text_area, "or paste the log", height=BOX_HEIGHT, placeholder=example)
+    example = "sglang serve --model-path ..."
+    launch = partial(right.text_area, "Launch command, if you have it", height=BOX_HEIGHT, placeholder=example)
+    pasted, typed = str(kept_box("log_text", "", paste)), str(kept_box("command_text", "", launch))
     log = _read_file(file) if file is not None else read_text(pasted) if pasted.strip() else None
     return log, read_command(typed) if typed.strip() else None
-
-
-def _kept_area(place: Any, key: str, title: str, example: str) -> str:
-    """A text box that another page does not empty."""
-    if key not in st.session_state:
-        st.session_state[key] = st.session_state.get(f"kept_{key}", "")
-    text = str(place.text_area(title, key=key, height=160, placeholder=example))
-    st.session_state[f"kept_{key}"] = text
-    return text
 
 
 def _read_file(file: Any) -> Log:
@@ -177,15 +175,8 @@ def _tables(boot: Boot, found: Diagnosis) -> list[str]:
         ("What was assumed", found.inputs.assumed),
     ):
         parts += [f"#### {title}", _list(sentences)] if sentences else []
-    rows = lifts(found.sizing) if found.sizing is not None and boot.refused is None else ()
-    if rows:
-        parts += [
-            "#### Every limit, the smallest first",
-            table_text(
-                ("place", "limit", "requests", "how it comes about", "lifted by"),
-                ((row.place, row.limit.name, count(row.limit.requests), row.limit.why, row.lifted_by) for row in rows),
-            ),
-        ]
+    rows = lifts.lift_rows(found.sizing) if found.sizing is not None and boot.refused is None else []
+    parts += ["#### Every limit, the smallest first", table_text(lifts.COLUMNS, rows)] if rows else []
     if found.sizing is not None and boot.refused is None:
         found_advice = tuple(f"{item.topic}. {item.text}" for item in advice(found.sizing))
         parts += ["#### What applies now", _list(found_advice)] if found_advice else []
@@ -211,7 +202,7 @@ def _cure(found: Diagnosis, command: Command | None) -> None:
         st.code(text or launch_flags(found.sizing, words), language=None)
         if text:
             st.caption("Your command with the sizing flags changed, everything else as it was.")
-    left = "" if found.sizing is not None else "; choose there what the log does not say"
+    left = "; choose there what the log does not say" if why_not == UNKNOWN else ""
     label = f"Explore it on the balance page, with what was read filled in{left}"
     st.page_link("app.py", label=label, query_params=to_query(found.scenario), icon="⚖️")
 

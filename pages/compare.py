@@ -2,13 +2,15 @@
 
 import json
 from datetime import date
-from typing import Any
+from functools import partial
+from typing import get_args
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain, table_text
 from pages.parts.frame import KEPT, show_page
+from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
 from sizing import RefusedError, Scenario, Sizing, solve
 from sizing.compare import differing_inputs, names_of, results, solved
@@ -19,21 +21,9 @@ from sizing.files import MAX_LENGTH, from_file, to_file
 from sizing.link import kept_to_query, to_query
 from sizing.scenario import changed, label
 from sizing.sheet import PdfError, find_chromium, sheet_of, sheet_pdf
-from sizing.sweep import Axis, SweepInput, axis_of
+from sizing.sweep import SweepInput, axis_of
 
-SWEPT: tuple[SweepInput, ...] = (
-    "L",
-    "mamba_full_memory_ratio",
-    "rest_gib",
-    "max_mamba_cache_size",
-    "max_running_requests",
-    "D",
-    "dcp_size",
-    "attn_dp_size",
-    "page_size",
-    "mamba_ssm_dtype",
-    "kv_cache_dtype",
-)
+SWEPT: tuple[SweepInput, ...] = get_args(SweepInput)
 KEPT_DRAWN = "kept_drawn"  # how many times the list was put in another order
 
 
@@ -141,29 +131,17 @@ def _sweep(scenario: Scenario) -> None:
     """What runs over any two inputs, at every cell the integer of a solve of its own."""
     st.markdown("#### Sweep: what runs over two inputs, all else as in the sidebar")
     left, right = st.columns(2)
-    x = _swept(left, "Across", "sweep_x", SWEPT[0])
-    y = _swept(right, "Up", "sweep_y", SWEPT[1])
+    x = kept_box("sweep_x", SWEPT[0], partial(left.selectbox, "Across", SWEPT, format_func=label))
+    y = kept_box("sweep_y", SWEPT[1], partial(right.selectbox, "Up", SWEPT, format_func=label))
     try:
         sizing = solve(scenario)
-        figure = sweep_figure(sizing, _axis(scenario, x), _axis(scenario, y))
+        figure = sweep_figure(sizing, axis_of(scenario, x), axis_of(scenario, y))
     except RefusedError as refused:
         st.error(plain(str(refused)))
     except ValueError as wrong:
         st.info(plain(str(wrong)))
     else:
         show_figures({"sweep": (figure, f"Requests that run over {label(x)} and {label(y)}.")}, key="sweep_figures")
-
-
-def _swept(place: DeltaGenerator, title: str, key: str, first: SweepInput) -> SweepInput:
-    """The choice of an input, which another page does not undo."""
-    at = SWEPT.index(st.session_state.get(f"kept_{key}", first))
-    found: SweepInput = place.selectbox(title, SWEPT, index=at, format_func=label, key=key)
-    st.session_state[f"kept_{key}"] = found
-    return found
-
-
-def _axis(scenario: Scenario, name: SweepInput) -> Axis:
-    return axis_of(scenario, name)
 
 
 def _take_away(scenario: Scenario) -> None:
@@ -175,9 +153,10 @@ def _take_away(scenario: Scenario) -> None:
         sizing = None
     query = json.dumps(scenario.differences(), sort_keys=True)
     if st.button("Make the review sheet", key="make_sheet"):
-        st.session_state["sheet"] = (query, sheet_of(scenario, on=date.today()), _pdf(scenario))
+        sheet = sheet_of(scenario, on=date.today())
+        st.session_state["sheet"] = (query, sheet, _pdf(sheet))
     made = st.session_state.get("sheet")
-    places: list[Any] = list(st.columns(3))
+    places = st.columns(3)
     if made is not None and made[0] == query:
         places[0].download_button("Sheet, HTML", made[1], "review-sheet.html", "text/html", on_click="ignore")
         if made[2] is not None:
@@ -195,12 +174,12 @@ def _take_away(scenario: Scenario) -> None:
         place.download_button(title, data, name, kind, on_click="ignore")
 
 
-def _pdf(scenario: Scenario) -> bytes | None:
+def _pdf(sheet: str) -> bytes | None:
     """The same on paper, where a browser engine is present; None where none is, or where it fails."""
     if find_chromium() is None:
         return None
     try:
-        return sheet_pdf(sheet_of(scenario, on=date.today()))
+        return sheet_pdf(sheet)
     except PdfError as failed:
         st.warning(plain(str(failed)))
         return None

@@ -1,5 +1,6 @@
 """Model: what a checkpoint's config.json makes of both pools, byte for byte, before the first boot."""
 
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -8,20 +9,22 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.parts.blocks import plain, table_text
 from pages.parts.frame import show_page
 from pages.parts.inputs import OWN, take_suggested
+from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
 from sizing import Scenario
 from sizing.examples import within_printed
 from sizing.figures import layers_figure, slots_figure, widths_figure
-from sizing.from_model import draft_steps, entry_of, filled, geometry_of, stage_steps, suggested
-from sizing.gpus import GPUS, estimate_rest
+from sizing.from_model import costs_in_words, draft_steps, entry_of, filled, geometry_of, stage_steps, suggested
+from sizing.gpus import GPUS, estimate_in_words, estimate_rest
 from sizing.link import to_query
 from sizing.models import VERIFICATION_MEANS, Geometry, ModelRefusedError, byte_steps, read_config
+from sizing.models.fields import MAX_FILE_BYTES
 from sizing.models.reading import QUANTISATION
 from sizing.models.summary import AtWidth, at_widths, catalogue_rows, heads_note, layers_in_words
 from sizing.scenario import read_scenario, widths_of
-from sizing.units import GIB, count, number
+from sizing.units import bytes_of, count, number
 
-MAX_UPLOAD_MB = 4  # the reader takes no more
+MAX_UPLOAD_MB = MAX_FILE_BYTES // 2**20
 MAX_NAME = 60  # characters of a name from a file
 MAX_WEIGHTS_GIB = 65_536  # a bound for slips of the hand, far above any model
 GUESS = (
@@ -72,7 +75,7 @@ def _given() -> tuple[str | bytes, ...]:
     if not files:
         return (kept["text"],) if kept["text"].strip() else ()
     configs = [name for name in files if name.lower() != QUANTISATION]
-    st.caption(plain(f"Shown: {', '.join(name[:60] for name in files)}. Pasted text waits until they are gone."))
+    st.caption(plain(f"Shown: {', '.join(name[:MAX_NAME] for name in files)}. Pasted text waits until they are gone."))
     st.button("Forget the uploaded files", on_click=_forget_files)
     if len(configs) != 1:
         raise ModelRefusedError("unreadable", "config.json", f"{len(configs)} files are a config.json; give one.")
@@ -113,17 +116,18 @@ def _name(scenario: Scenario, geometry: Geometry, *, own: bool) -> str:
     if not own:
         return scenario.model
     return "".join(char for char in geometry.architecture or geometry.model_type if char.isalnum() or char in "_-.")[
-        :60
+        :MAX_NAME
     ]
 
 
 def _show(first: DeltaGenerator, scenario: Scenario, geometry: Geometry, *, own: bool) -> None:
     """One model: bytes, layers, widths, formulas, and the way to the balance page. Raises ModelRefusedError."""
     name, widths = _name(scenario, geometry, own=own), widths_of(scenario)
-    tp = scenario.tp_size // scenario.attn_dp_size
+    tp = widths.attn_tp_size
     steps = byte_steps(geometry, tp, widths.kv, widths.dcp_size, widths.ssm, widths.conv)
     bytes_here = filled(geometry, widths)
-    first.markdown(_headline(name if own else name.partition("/")[2], scenario, geometry, bytes_here))
+    headline, price = costs_in_words(name if own else name.partition("/")[2], geometry, widths)
+    first.markdown(f"### {plain(headline)}\n\n{plain(price)}")
     if note := heads_note(geometry, tp):
         first.warning(plain(f"{note[:1].upper()}{note[1:]}."))
     _to_balance(first, scenario, geometry, bytes_here, own=own)
@@ -137,19 +141,6 @@ def _show(first: DeltaGenerator, scenario: Scenario, geometry: Geometry, *, own:
     )
     steps = (*steps, *stage_steps(geometry, widths, bytes_here), *draft_steps(geometry, widths))
     st.markdown("\n\n".join(_words(scenario, geometry, steps, own=own)))
-
-
-def _headline(name: str, scenario: Scenario, geometry: Geometry, bytes_here: dict[str, Any]) -> str:
-    """What a slot and a token cost on one rank, at which widths and dtypes."""
-    slot, row, dcp = bytes_here["state_bytes_per_slot"], bytes_here["kv_bytes_per_token"], scenario.dcp_size
-    widths = f"TP{scenario.tp_size // scenario.attn_dp_size}"
-    widths += f", {scenario.pp_size} stages" if scenario.pp_size > 1 else ""
-    token = f"a KV row of dcp_size {dcp} tokens" if dcp > 1 else "a token"
-    equiv = "token_equiv x dcp_size" if dcp > 1 else "token_equiv"
-    price = f"One slot costs as much as {number(slot / row * dcp)} KV tokens ({equiv})"
-    at = f"at {scenario.mamba_ssm_dtype} SSM and {scenario.kv_cache_dtype} KV"
-    costs = f"a slot costs {count(slot)} bytes, {token} {count(row)} bytes on one rank at {widths}"
-    return f"### {plain(f'{name}: {costs}')}\n\n{plain(f'{layers_in_words(geometry)} {price}, {at}.')}"
 
 
 def _words(scenario: Scenario, geometry: Geometry, steps: Any, *, own: bool) -> list[str]:
@@ -210,7 +201,9 @@ def _to_balance(
     if not own:
         place.page_link("app.py", label="Use it on the balance page", query_params=to_query(scenario), icon="⚖️")
         return
-    values = scenario.stated() | bytes_here | {"model": "", "name": f"{OWN}{_name(scenario, geometry, own=True)}"[:60]}
+    values = (
+        scenario.stated() | bytes_here | {"model": "", "name": f"{OWN}{_name(scenario, geometry, own=True)}"[:MAX_NAME]}
+    )
     found = read_scenario(values)
     if isinstance(found, Scenario):
         label = "Use its bytes on the balance page (they hold for these widths)"
@@ -235,12 +228,9 @@ def _rest(scenario: Scenario) -> None:
             "what is typed."
         )
         return
-    rest = estimate_rest(chosen.memory_bytes, round(size * GIB), static, scenario.tp_size, scenario.pp_size)
-    steps = (
-        f"rest = {chosen.memory_bytes / GIB:.2f} x {static:g} - {size:g} / {scenario.tp_size * scenario.pp_size} "
-        f"= {number(rest)} GiB per rank."
-    )
-    st.markdown(plain(f"{steps} {GUESS}"))
+    given = (chosen.memory_bytes, bytes_of(size), static, scenario.tp_size, scenario.pp_size)
+    rest = estimate_rest(*given)
+    st.markdown(plain(f"{estimate_in_words(*given)} {GUESS}"))
     if rest <= 0:
         st.error("The weights do not fit: raise the fraction, or spread them over more ranks.")
         return
@@ -251,10 +241,7 @@ def _rest(scenario: Scenario) -> None:
 
 def _kept_number(place: DeltaGenerator, key: str, title: str, **more: Any) -> float | None:
     """A number that another page does not empty."""
-    if key not in st.session_state:
-        st.session_state[key] = st.session_state.get(f"kept_{key}")
-    value: float | None = place.number_input(title, value=None, key=key, **more)
-    st.session_state[f"kept_{key}"] = value
+    value: float | None = kept_box(key, None, partial(place.number_input, title, value=None, **more))
     return value
 
 

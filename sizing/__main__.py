@@ -4,10 +4,11 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
 from datetime import date
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, NoReturn, get_args
+from typing import NoReturn, get_args
 
 from pydantic import ValidationError
 
@@ -16,7 +17,7 @@ from sizing.carried import Want
 from sizing.diagnosis import Diagnosis, as_printed, diagnose, likely_model, models_that_fit, no_cure, readings
 from sizing.dtypes import KvDtype, StateDtype
 from sizing.exports import result_json
-from sizing.files import from_file, to_file
+from sizing.files import MAX_LENGTH, from_file, to_file
 from sizing.flags import flags
 from sizing.flips import flips
 from sizing.from_model import geometry_of, servable, suggested
@@ -39,12 +40,13 @@ from sizing.problems import Problem, RefusedError, from_validation, listed, show
 from sizing.scenario import DEFAULTS, FIELDS, Scenario, extra, read_scenario
 from sizing.sheet import PdfError, sheet_of, sheet_pdf
 from sizing.solve import Sizing, solve
-from sizing.target import Answer, Row, aim
+from sizing.specification import token_equiv
+from sizing.target import Answer, aim
+from sizing.target_words import NEAR_COLUMNS, WAY_COLUMNS, gates, headline, near_rows, way_rows
 from sizing.units import count, number
 from sizing.verdict import advice, verdict
 from sizing.working import comparisons, working
 
-MAX_INPUT_LENGTH = 1_000_000  # characters; a scenario has some fifty short values; anything near this is not one
 CHUNK = 2**20  # bytes of a log that are read at a time
 USAGE_ERROR = 2  # argparse's own exit status for wrong input
 REFUSED = 1
@@ -187,30 +189,13 @@ def _target(options: argparse.Namespace) -> int:
 
 
 def _target_lines(answer: Answer) -> list[str]:
-    (want,) = answer.wants
+    lines = [headline(answer)]
     if answer.setting is not None:
-        return [f"{count(want.requests)} requests of L = {count(want.L)} fit.", *answer.setting.flags]
-    most = count(answer.here.most[0])
-    lines = [f"{count(want.requests)} requests of L = {count(want.L)} do not fit: at most {most}."]
-    gates = list(dict.fromkeys(row.way.gate for row in answer.rows if row.way.gate))
-    ways = [(row.way.words, _most_and_flags(row), _price(row, gates)) for row in answer.rows]
-    near = [
-        (row.way.words, point.words, f"{point.price}: {' '.join((*row.way.flags, *point.setting.flags))}")
-        for row in answer.rows
-        for point in row.near
-    ]
-    lines += ["", "way, the most and what to set where it fits, price:", *_aligned(ways)]
-    lines += [f"Accuracy gate {at}. {gate}" for at, gate in enumerate(gates, start=1)]
-    return [*lines, "", "nearest points that fit, price and flags:", *_aligned(near)] if near else lines
-
-
-def _most_and_flags(row: Row) -> str:
-    return ", ".join((count(row.most[0]), *((" ".join(row.setting.flags),) if row.setting else ())))
-
-
-def _price(row: Row, gates: list[str]) -> str:
-    gate = f"; accuracy gate {gates.index(row.way.gate) + 1}" if row.way.gate else ""
-    return f"{row.way.price}{gate}".removeprefix("; ")
+        return [*lines, *answer.setting.flags]
+    lines += ["", f"{', '.join(WAY_COLUMNS)}:", *_aligned(way_rows(answer))]
+    lines += [f"Accuracy gate {at}. {gate}" for at, gate in enumerate(gates(answer), start=1)]
+    near = near_rows(answer)
+    return [*lines, "", f"nearest points that fit: {', '.join(NEAR_COLUMNS)}", *_aligned(near)] if near else lines
 
 
 def _model(options: argparse.Namespace) -> int:
@@ -227,7 +212,7 @@ def _model(options: argparse.Namespace) -> int:
     slot = state_bytes(geometry, options.tp, ssm, options.conv_dtype).total
     token = kv_bytes_per_token(geometry, options.tp, kv, options.dcp)
     if token:
-        print(f"  token_equiv {number(slot / token)} tokens per slot ({ssm} SSM, {kv} KV, TP{options.tp})")
+        print(f"  token_equiv {number(token_equiv(slot, token))} tokens per slot ({ssm} SSM, {kv} KV, TP{options.tp})")
     if options.pp > 1:
         most = most_kv_bytes(geometry, across, options.tp, kv, options.dcp)
         charged = count(charged_bytes(geometry, slot, across))
@@ -317,15 +302,17 @@ def _stop_with(sentence: str, where: str = "FILE") -> NoReturn:
 
 
 def _read_scenario(file: str, at: int | None) -> Scenario:
-    """An object of inputs, or one of the scenarios that a page saved."""
-    values = _read_json(file)
-    if "scenarios" not in values and at in (None, 1):
-        found = read_scenario(values)
-        return found if isinstance(found, Scenario) else _stop(found)
-    held = from_file(json.dumps(values))
-    kept = [one for one in held if isinstance(one, Scenario)]
+    """The scenario of a file, or the one that is asked for of several."""
+    name = "standard input" if file == "-" else file
+    try:
+        found = from_file(_head(file), name)
+    except (OSError, ValueError) as error:
+        _stop_with(
+            f"{name} cannot be read as text ({error.__class__.__name__}). Name a JSON file, or - for standard input."
+        )
+    kept = [one for one in found if isinstance(one, Scenario)]
     if not kept:
-        _stop([one for one in held if isinstance(one, Problem)])
+        _stop([one for one in found if isinstance(one, Problem)])
     if at is None and len(kept) > 1:
         names = ", ".join(f"{number} {shown(one.title)}" for number, one in enumerate(kept, start=1))
         _stop_with(f"It holds {len(kept)} scenarios: {names}. Say which.", where="--scenario")
@@ -335,42 +322,14 @@ def _read_scenario(file: str, at: int | None) -> Scenario:
     return kept[chosen - 1]
 
 
-def _read_json(file: str) -> dict[str, Any]:
-    name = "Standard input" if file == "-" else file
-    try:
-        text = _head(file)
-    except (OSError, ValueError) as error:
-        _stop_with(
-            f"{name} cannot be read as text ({error.__class__.__name__}). Name a JSON file, or - for standard input."
-        )
-    if len(text) > MAX_INPUT_LENGTH:
-        _stop_with(f"{name} is larger than {MAX_INPUT_LENGTH:,} characters: that is not a scenario.")
-    try:
-        values = json.loads(text)
-    except json.JSONDecodeError as error:
-        _stop_with(f'{name} is not JSON: {error}. Write an object such as {{"L": 16384}}.')
-    except RecursionError:
-        _stop_with(f"{name} is nested too deeply: that is not a scenario.")
-    except ValueError:  # Python refuses to read a whole number of more than 4,300 digits
-        _stop_with(f"{name} holds a number of thousands of digits: that is not a scenario.")
-    if not isinstance(values, dict):
-        _stop_with(f'{name} holds {_kind(values)}, not an object of named inputs such as {{"L": 16384}}.')
-    return values
-
-
-def _kind(value: object) -> str:
-    words = {list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
-    return words.get(type(value), "null")
-
-
 def _head(file: str) -> str:
     """As much of a file, or of standard input, as is worth reading; UTF-8 whatever the locale."""
     if file == "-":
         if isinstance(sys.stdin, TextIOWrapper):
             sys.stdin.reconfigure(encoding="utf-8", errors="strict")
-        return sys.stdin.read(MAX_INPUT_LENGTH + 1)
+        return sys.stdin.read(MAX_LENGTH + 1)
     with Path(file).open(encoding="utf-8") as text:
-        return text.read(MAX_INPUT_LENGTH + 1)
+        return text.read(MAX_LENGTH + 1)
 
 
 def _as_table(sizing: Sizing) -> str:
@@ -396,9 +355,15 @@ def _as_table(sizing: Sizing) -> str:
     return "\n".join(parts)
 
 
-def _aligned(rows: list[tuple[str, str, str]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    return [f"  {row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]}".rstrip() for row in rows]
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Rows in columns: the second, mostly numbers, to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    marks = ["<", ">", *["<"] * len(widths)]
+    return [
+        "  "
+        + "  ".join(f"{cell:{mark}{width}}" for cell, mark, width in zip(row, marks, widths, strict=False)).rstrip()
+        for row in rows
+    ]
 
 
 if __name__ == "__main__":

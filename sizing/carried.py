@@ -26,7 +26,7 @@ from sizing.pools import (
     slots_from_ratio,
 )
 from sizing.scenario import MAX_L, MAX_RATIO, MAX_REQUESTS, Scenario, Tokens, Whole
-from sizing.units import GIB, stated_ratio_text
+from sizing.units import GIB, count, stated_ratio_text
 
 PROBES = 64  # values tried in one vectorised call; a search over 2**34 of them takes six calls
 RATIO_DIGITS = range(2, 18)  # the shortest text that lies in the range; 17 digits name any float
@@ -82,6 +82,12 @@ class Setting(BaseModel):
     """Logical tokens of the KV pool."""
     kv_left: int
     """Those that the wants do not take."""
+
+    @property
+    def words(self) -> str:
+        """The same in short: the pin of the whole deployment or the ratio, and the requests to ask for."""
+        split = f"ratio {stated_ratio_text(self.ratio or 0)}" if self.pin is None else f"pin {count(self.pin)}"
+        return ", ".join((split, *([f"ask for {count(self.asked)}"] if self.asked else [])))
 
     @property
     def flags(self) -> tuple[str, ...]:

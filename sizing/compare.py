@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from sizing.problems import Refusal, RefusedError
-from sizing.scenario import LABELS, Scenario
+from sizing.scenario import LABELS, Scenario, value_text
 from sizing.solve import Sizing, solve
 from sizing.units import GIB, count, number, ratio_text
 
@@ -63,22 +63,26 @@ _QUANTITIES = (
 )
 
 
+def of_deployment(sizing: Sizing, requests: int) -> int:
+    """Requests of one rank [requests] as those of the whole deployment, which attention DP multiplies."""
+    return requests * sizing.scenario.attn_dp_size
+
+
 def _numbers(found: Sizing | Refusal) -> dict[str, float]:
     if isinstance(found, Refusal):
         return {}
-    ranks = found.scenario.attn_dp_size
     numbers: dict[str, float] = {"r*": found.r_star}
     if found.optimum is not None:
-        numbers["best split"] = found.optimum.runs * ranks
+        numbers["best split"] = of_deployment(found, found.optimum.runs)
     if not isinstance(found.balanced, Refusal):
-        numbers["runs at r*"] = found.balanced.runs * ranks
+        numbers["runs at r*"] = of_deployment(found, found.balanced.runs)
     now = found.now
     if not isinstance(now, Refusal):
         numbers |= {
-            "runs at L": now.runs * ranks,
+            "runs at L": of_deployment(found, now.runs),
             "K, state slots": now.slots,
-            "mamba clamp": now.clamp * ranks,
-            "KV cap at L": now.kv_cap * ranks,
+            "mamba clamp": of_deployment(found, now.clamp),
+            "KV cap at L": of_deployment(found, now.kv_cap),
             "idle [GiB]": (now.memory.state_idle + now.memory.kv_idle) / GIB,
         }
     return numbers
@@ -109,14 +113,5 @@ def differing_inputs(scenarios: tuple[Scenario, ...]) -> tuple[Row, ...]:
     for name in names:
         values = [getattr(scenario, name) for scenario in scenarios]
         if any(value != values[0] for value in values):
-            rows.append(Row(LABELS[name], tuple(_stated(value) for value in values)))
+            rows.append(Row(LABELS[name], tuple(value_text(name, value) for value in values)))
     return tuple(rows)
-
-
-def _stated(value: object) -> str:
-    """An input as the sheet writes it."""
-    if value is None or value == "":
-        return NOTHING
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return count(value) if isinstance(value, int) else str(value)

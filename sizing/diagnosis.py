@@ -110,10 +110,15 @@ def _measured(facts: Facts, values: dict[str, Any], *, model: bool) -> bool:
     return measured and {"state_bytes_per_slot", "kv_bytes_per_token"} <= values.keys()
 
 
+UNKNOWN = "Nothing is predicted or proposed: what the log does not say would have to be guessed."
+
+
 def no_cure(found: Diagnosis, command: Command | None) -> str:
-    """Why no flags are proposed from this log; empty where they can be."""
+    """Why no flags are proposed from this log; empty where they can be, or where problems or a refusal say why."""
+    if found.problems or found.refused:
+        return ""
     if found.sizing is None:
-        return "Nothing is predicted or proposed: what the log does not say would have to be guessed."
+        return UNKNOWN
     if not found.facts.settings.stated and command is None:
         return (
             "No flags are proposed: neither the arguments line nor a launch command is given, so the flags behind "
@@ -163,7 +168,9 @@ def _merged(facts: Facts, inputs: Inputs, command: Command | None) -> tuple[dict
     """What the command says where the log says nothing, and where the two disagree."""
     if command is None:
         return dict(inputs.values), ()
-    unset = [name for name in _UNSET if facts.settings.stated and name in command.values and name not in inputs.values]
+    unset = [
+        name for name in _UNSET if facts.settings.complete and name in command.values and name not in inputs.values
+    ]
     conflicts = tuple(
         f"{LABELS[name]}: the log says {inputs.values[name]}, the command {value}. The log is followed."
         for name, value in command.values.items()

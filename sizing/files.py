@@ -41,20 +41,24 @@ def _named(scenarios: Mapping[str, Scenario]) -> list[Scenario]:
     return found
 
 
-def from_file(text: str) -> list[Scenario] | list[Problem]:
+def from_file(text: str, where: str = "the file") -> list[Scenario] | list[Problem]:
     """The scenarios of a file in its order, or a sentence for every fault at once; never some of each.
 
-    An object of inputs alone, as the command line takes it, is one scenario.
+    An object of inputs alone is one scenario. The sentences say that they are about `where`.
     """
-    values = _read(text)
-    if isinstance(values, Problem):
-        return [values]
-    items = _items(values)
+    items = _read(text)
+    items = items if isinstance(items, Problem) else _items(items)
     if isinstance(items, Problem):
-        return [items]
+        return [_said_of(where, items)]
     found = [_scenario(item, at, len(items)) for at, item in enumerate(items, start=1)]
     problems = [problem for one in found if not isinstance(one, Scenario) for problem in one]
-    return _few(problems) or [one for one in found if isinstance(one, Scenario)]
+    return [_said_of(where, problem) for problem in _few(problems)] or [
+        one for one in found if isinstance(one, Scenario)
+    ]
+
+
+def _said_of(where: str, problem: Problem) -> Problem:
+    return Problem(where=problem.where, sentence=f"In {where}: {problem.sentence}")
 
 
 def _few(problems: list[Problem]) -> list[Problem]:
@@ -120,7 +124,7 @@ def _scenario(item: Any, at: int, of: int) -> Scenario | list[Problem]:
     if isinstance(found, Scenario):
         return found
     which = _which(at, of, item.get("name"))
-    return [Problem(where=problem.where, sentence=f"In the file: {which}{problem.sentence}") for problem in found]
+    return [Problem(where=problem.where, sentence=f"{which}{problem.sentence}") for problem in found]
 
 
 def _which(at: int, of: int, name: object) -> str:
@@ -130,4 +134,4 @@ def _which(at: int, of: int, name: object) -> str:
 
 
 def _problem(sentence: str) -> Problem:
-    return Problem(where="", sentence=f"In the file: {sentence[:1].lower() + sentence[1:]}")
+    return Problem(where="", sentence=sentence[:1].lower() + sentence[1:])

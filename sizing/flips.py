@@ -54,6 +54,22 @@ def flips(sizing: Sizing) -> tuple[Flip, ...]:
     )
 
 
+COLUMNS = ("input", "now", "flips at", "short first there")
+
+
+def flip_rows(sizing: Sizing) -> list[tuple[str, ...]]:
+    """The same as rows of text under COLUMNS."""
+    return [(turn.quantity, turn.now, turn.flips_at, turn.then) for turn in flips(sizing)]
+
+
+def flips_words(sizing: Sizing) -> str:
+    """What the rows say, in a sentence."""
+    return (
+        f"The {short_pool_now(sizing)} is short first. Each row moves one input alone to the nearest value at which "
+        "the other pool is, the ratio or the pin held where it is."
+    )
+
+
 def short_pool(clamp: int, cap: int) -> PoolName:
     """Which pool is short first; a tie is the state pool's, as in limits.py."""
     return "state pool" if clamp <= cap else "KV pool"

@@ -13,8 +13,10 @@ from sizing.models.geometry import Geometry, kv_bytes_per_token, ring_bytes_per_
 from sizing.models.pipeline import charged_bytes, most_kv_bytes, stages
 from sizing.models.reading import read_config
 from sizing.models.refusal import ModelRefusedError
+from sizing.models.summary import layers_in_words
+from sizing.specification import token_equiv
 from sizing.step import Step
-from sizing.units import count
+from sizing.units import count, number
 
 # The fields of a scenario that follow from its model; they are typed in only where no model is named.
 FILLED = (
@@ -48,6 +50,11 @@ class Widths(NamedTuple):
     ssm: StateDtype
     conv: StateDtype
     kv: KvDtype
+
+    @property
+    def attn_tp_size(self) -> int:
+        """Ranks that share the heads of one attention layer."""
+        return self.tp_size // self.attn_dp_size
 
 
 @cache
@@ -105,7 +112,7 @@ def _is_servable(model: str) -> bool:
 def filled(geometry: Geometry, widths: Widths) -> dict[str, Any]:
     """The FILLED fields of a scenario with this model [bytes per rank]. Raises ModelRefusedError."""
     _check_pools(geometry)
-    tp = widths.tp_size // widths.attn_dp_size
+    tp = widths.attn_tp_size
     across = stages(geometry, widths.pp_size)
     whole = state_bytes(geometry, tp, widths.ssm, widths.conv)
     ring = ring_bytes_per_request(geometry, tp, 1, widths.conv)
@@ -144,7 +151,7 @@ def draft_bytes(geometry: Geometry, widths: Widths) -> int:
 
     int(row x draft layers / full-attention layers) (engine-sizing.md section 3).
     """
-    tp = widths.tp_size // widths.attn_dp_size
+    tp = widths.attn_tp_size
     row = kv_bytes_per_token(geometry, tp, widths.kv, widths.dcp_size)
     return int(row * geometry.draft_layers / len(geometry.kv_layers)) if geometry.kv_layers else 0
 
@@ -154,7 +161,7 @@ def draft_steps(geometry: Geometry, widths: Widths) -> tuple[Step, ...]:
     size = draft_bytes(geometry, widths)
     if not size:
         return ()
-    row = kv_bytes_per_token(geometry, widths.tp_size // widths.attn_dp_size, widths.kv, widths.dcp_size)
+    row = kv_bytes_per_token(geometry, widths.attn_tp_size, widths.kv, widths.dcp_size)
     return (
         Step(
             quantity="Draft KV bytes per token, its own head",
@@ -170,7 +177,7 @@ def stage_steps(geometry: Geometry, widths: Widths, fields: dict[str, Any]) -> t
     if widths.pp_size == 1:
         return ()
     across = stages(geometry, widths.pp_size)
-    whole = state_bytes(geometry, widths.tp_size // widths.attn_dp_size, widths.ssm, widths.conv).total
+    whole = state_bytes(geometry, widths.attn_tp_size, widths.ssm, widths.conv).total
     state, kv = (max(len(layers) for layers in kind) for kind in zip(*(stage[1:] for stage in across), strict=True))
     return (
         Step(
@@ -203,3 +210,21 @@ def _family(geometry: Geometry) -> str:
     if geometry.family in ("GDN", "KDA"):
         return geometry.family if geometry.replayssm else "other"
     return "Mamba2" if geometry.family == "Mamba2" else "other"
+
+
+def costs_in_words(name: str, geometry: Geometry, widths: Widths) -> tuple[str, str]:
+    """What a slot and a token cost on one rank: a headline, and the price of the one in the other.
+
+    Raises ModelRefusedError for widths that the model cannot have.
+    """
+    bytes_here = filled(geometry, widths)
+    slot, row, dcp = bytes_here["state_bytes_per_slot"], bytes_here["kv_bytes_per_token"], widths.dcp_size
+    token, equiv = "a token", "token_equiv"
+    if dcp > 1:
+        token, equiv = f"a KV row of dcp_size {dcp} tokens", "token_equiv x dcp_size"
+    spread = f"TP{widths.attn_tp_size}" + (f", {widths.pp_size} stages" if widths.pp_size > 1 else "")
+    price = f"One slot costs as much as {number(token_equiv(slot, row) * dcp)} KV tokens ({equiv})"
+    return (
+        f"{name}: a slot costs {count(slot)} bytes, {token} {count(row)} bytes on one rank at {spread}",
+        f"{layers_in_words(geometry)} {price}, at {widths.ssm} SSM and {widths.kv} KV.",
+    )

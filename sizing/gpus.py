@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from sizing.units import GIB, MIB
+from sizing.units import GIB, MIB, number
 
 
 class Gpu(NamedTuple):
@@ -55,3 +55,16 @@ def estimate_rest(
     pre_load_free = memory_bytes - taken_bytes
     free_now = pre_load_free - weights_bytes / (tp_size * pp_size)
     return (free_now - pre_load_free * (1 - mem_fraction_static)) / GIB
+
+
+def estimate_in_words(
+    memory_bytes: int, weights_bytes: int, mem_fraction_static: float, tp_size: int, pp_size: int
+) -> str:
+    """The same with nothing taken before loading, as its formula with the numbers in it.
+
+    >>> estimate_in_words(178 * GIB, 8 * 100 * GIB, 0.85, 8, 1)
+    'rest = 178.00 x 0.85 - 800 / 8 = 51.30 GiB per rank.'
+    """
+    rest = estimate_rest(memory_bytes, weights_bytes, mem_fraction_static, tp_size, pp_size)
+    budget = f"{number(memory_bytes / GIB)} x {mem_fraction_static:g}"
+    return f"rest = {budget} - {weights_bytes / GIB:g} / {tp_size * pp_size} = {number(rest)} GiB per rank."

@@ -39,6 +39,16 @@ def lifts(sizing: Sizing) -> tuple[Lift, ...]:
     )
 
 
+COLUMNS = ("place", "limit", "requests", "how it comes about", "lifted by")
+
+
+def lift_rows(sizing: Sizing) -> list[tuple[str, ...]]:
+    """The panel as rows of text under COLUMNS."""
+    return [
+        (row.place, row.limit.name, count(row.limit.requests), row.limit.why, row.lifted_by) for row in lifts(sizing)
+    ]
+
+
 def _value(sizing: Sizing, now: Split) -> str:
     """The flag value that lifts the limit that binds, and what runs then."""
     name = now.binding.name

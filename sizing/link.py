@@ -112,9 +112,4 @@ def kept_to_query(scenarios: Sequence[Scenario]) -> dict[str, str] | None:
 
 def kept_from_query(text: str) -> list[Scenario] | list[Problem]:
     """The scenarios of that parameter, or a sentence for every fault; never some of each."""
-    found = from_file(text)
-    return [one for one in found if isinstance(one, Scenario)] or [
-        Problem(where="", sentence=one.sentence.replace("In the file:", "In the link, among what is kept:", 1))
-        for one in found
-        if isinstance(one, Problem)
-    ]
+    return from_file(text, "the link, among what is kept")

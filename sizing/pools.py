@@ -160,7 +160,7 @@ def _at_dcp_size(scenario: Scenario, stated: int) -> int:
 
 def _kv_heads_here(scenario: Scenario, dcp_size: int) -> int:
     """KV heads on one rank: max(1, heads // (attention TP // dcp_size)) (section 3); before 0.5.18 without DCP."""
-    width = scenario.tp_size // scenario.attn_dp_size
+    width = scenario.attn_tp_size
     shared = dcp_size if rules_of(scenario.release).kv_heads_follow_dcp else 1
     return max(1, (scenario.kv_heads or 0) // (width // shared))
 

@@ -15,7 +15,7 @@ from sizing.from_model import FILLED, Widths, filled, geometry_of
 from sizing.models.refusal import ModelRefusedError
 from sizing.problems import Problem, from_validation, shown
 from sizing.releases import LATEST, Release, rules_of
-from sizing.units import tokens_from_text, ungrouped
+from sizing.units import count, stated_ratio_text, tokens_from_text, ungrouped
 
 Strategy = Literal["auto", "extra_buffer", "extra_buffer_lazy", "no_buffer"]
 SplitMode = Literal["ratio", "balanced", "pin"]
@@ -442,7 +442,7 @@ class Scenario(BaseModel):
     def _widths_divide(self) -> Self:
         if self.tp_size % self.attn_dp_size:
             raise ValueError(_NOT_SHARED.format(tp=self.tp_size, dp=self.attn_dp_size))
-        width = self.tp_size // self.attn_dp_size
+        width = self.attn_tp_size
         for size in (self.dcp_size, self.kv_bytes_dcp_size):
             if width % size:
                 raise ValueError(
@@ -472,6 +472,11 @@ class Scenario(BaseModel):
     def differences(self) -> dict[str, Any]:
         """Only the inputs that differ from the worked example: what a link or a file needs to carry."""
         return {key: value for key, value in self.stated().items() if value != DEFAULTS[key]}
+
+    @property
+    def attn_tp_size(self) -> int:
+        """Ranks that share the heads of one attention layer."""
+        return widths_of(self).attn_tp_size
 
     @property
     def title(self) -> str:
@@ -538,3 +543,17 @@ def read_scenario(values: Mapping[str, Any]) -> Scenario | list[Problem]:
         return Scenario.model_validate(dict(values))
     except ValidationError as error:
         return from_validation(error, LABELS)
+
+
+def value_text(name: str, value: Any) -> str:
+    """The value of a field with every digit it was given with, and its unit."""
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    unit = f" {extra(name, 'unit')}".rstrip()
+    if isinstance(value, float):
+        return stated_ratio_text(value) + unit
+    if isinstance(value, int):
+        return count(value) + unit
+    return str(value) or ("none, bytes stated" if name == "model" else "empty")

@@ -37,11 +37,11 @@ SweepInput = Literal[
     "mamba_full_memory_ratio",
     "rest_gib",
     "max_mamba_cache_size",
+    "max_running_requests",
     "D",
     "dcp_size",
-    "max_running_requests",
-    "page_size",
     "attn_dp_size",
+    "page_size",
     "mamba_ssm_dtype",
     "kv_cache_dtype",
 ]
@@ -128,7 +128,7 @@ def axis_of(scenario: Scenario, name: SweepInput, points: int = POINTS) -> Axis:
         PIN: lambda: _whole(*_edges(own or _slots(scenario)), points),
         "max_running_requests": lambda: _whole(*_edges(own or _requests(scenario)), points),
         "D": lambda: DRAFTS,
-        "dcp_size": lambda: [width for width in WIDTHS if scenario.tp_size // scenario.attn_dp_size % width == 0],
+        "dcp_size": lambda: [width for width in WIDTHS if scenario.attn_tp_size % width == 0],
         "attn_dp_size": lambda: [width for width in WIDTHS if scenario.tp_size % width == 0],
         "page_size": lambda: PAGES,
     }

@@ -108,3 +108,8 @@ def tokens_from_text(value: object) -> object:
 def ungrouped(value: object) -> object:
     """A whole number whose thousands are separated, as digits alone; anything else as it came."""
     return value.replace(",", "") if isinstance(value, str) and GROUPED_DIGITS.fullmatch(value.strip()) else value
+
+
+def bytes_of(amount_gib: float) -> int:
+    """Whole bytes of an amount that was stated in GiB."""
+    return round(amount_gib * GIB)

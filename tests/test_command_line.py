@@ -1,25 +1,21 @@
 """The command line: the dashboard's numbers from a file or from standard input, and what it says of wrong input."""
 
-import io
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from sizing import Scenario, solve
-from sizing.__main__ import MAX_INPUT_LENGTH, main
+from sizing.__main__ import main
+from sizing.files import EXAMPLE, MAX_LENGTH
 from sizing.scenario import FIELDS
 from sizing.verdict import verdict
+from tests.conftest import Ran, Run
 
 ROOT = Path(__file__).parents[1]
-OBJECT = 'not an object of named inputs such as {"L": 16384}.'
-
-
-Ran = tuple[object, str, str]  # exit status, what was printed, what was said on the error stream
-Plan = Callable[..., Ran]
+NO_OBJECT = f"In standard input: it holds no named values. Write an object such as {EXAMPLE}."
 
 
 def run(*arguments: str, stdin: str | bytes = "") -> Ran:
@@ -30,21 +26,12 @@ def run(*arguments: str, stdin: str | bytes = "") -> Ran:
 
 
 @pytest.fixture
-def plan(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Plan:
-    """`plan -` on a text, in this process."""
-
-    def run_plan(text: str, *options: str) -> Ran:
-        monkeypatch.setattr(sys, "stdin", io.StringIO(text))
-        try:
-            status: object = main(["plan", "-", *options])
-        except SystemExit as stopped:
-            status = stopped.code
-        return (status, *capsys.readouterr())
-
-    return run_plan
+def plan(sizing_command: Run) -> Run:
+    """`plan - OPTIONS` on a text."""
+    return lambda text, *options: sizing_command("plan", "-", *options, stdin=text)
 
 
-def test_plan_of_nothing_is_the_worked_example(plan: Plan) -> None:
+def test_plan_of_nothing_is_the_worked_example(plan: Run) -> None:
     """An empty object solves the worked example: the verdict first, every step, both flags to set, status 0."""
     status, printed, said = plan("{}")
     lines = printed.splitlines()
@@ -56,7 +43,7 @@ def test_plan_of_nothing_is_the_worked_example(plan: Plan) -> None:
     assert " or: --max-mamba-cache-size 371" in lines
 
 
-def test_json_holds_every_number(plan: Plan) -> None:
+def test_json_holds_every_number(plan: Run) -> None:
     """--json prints the whole sizing of the scenario that went in."""
     status, printed, said = plan('{"L": 16384, "D": 4}', "--json")
     assert (status, said) == (0, "")
@@ -101,61 +88,58 @@ def test_problem_wrong_command(arguments: list[str], capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("text", "sentences"),
     [
-        pytest.param('{"L": 0}', ["L must be 1 or more, not “0”."], id="one fault"),
+        pytest.param('{"L": 0}', ["In standard input: L must be 1 or more, not “0”."], id="one fault"),
         pytest.param(
             '{"rest_gib": NaN, "L": Infinity, "mamba_full_memory_ratio": -Infinity}',
             [
-                "L must be a finite number, not “inf”.",
-                "rest must be a finite number, not “nan”.",
-                "--mamba-full-memory-ratio must be a finite number, not “-inf”.",
+                "In standard input: L must be a finite number, not “inf”.",
+                "In standard input: rest must be a finite number, not “nan”.",
+                "In standard input: --mamba-full-memory-ratio must be a finite number, not “-inf”.",
             ],
             id="NaN and infinity",
         ),
         pytest.param(
             '{"L": true, "l": 1}',
-            ["L must be a number, not “true”.", "“l” is not an input of this tool. Remove it or correct its name."],
+            [
+                "In standard input: L must be a number, not “true”.",
+                "In standard input: “l” is not an input of this tool. Remove it or correct its name.",
+            ],
             id="true and unknown",
         ),
         pytest.param(
             "L = 1",
-            [
-                "Standard input is not JSON: Expecting value: line 1 column 1 (char 0). "
-                'Write an object such as {"L": 16384}.'
-            ],
+            [f"In standard input: it is not JSON: Expecting value in line 1. Write an object such as {EXAMPLE}."],
             id="not JSON",
         ),
         pytest.param(
             "",
-            [
-                "Standard input is not JSON: Expecting value: line 1 column 1 (char 0). "
-                'Write an object such as {"L": 16384}.'
-            ],
+            [f"In standard input: it is not JSON: Expecting value in line 1. Write an object such as {EXAMPLE}."],
             id="nothing",
         ),
-        pytest.param("[9216]", [f"Standard input holds a list, {OBJECT}"], id="list"),
-        pytest.param('"L"', [f"Standard input holds text, {OBJECT}"], id="text"),
-        pytest.param("9216", [f"Standard input holds a number, {OBJECT}"], id="number"),
-        pytest.param("NaN", [f"Standard input holds a number, {OBJECT}"], id="bare NaN"),
-        pytest.param("true", [f"Standard input holds true or false, {OBJECT}"], id="bare true"),
-        pytest.param("null", [f"Standard input holds null, {OBJECT}"], id="null"),
+        pytest.param("[9216]", [NO_OBJECT], id="list"),
+        pytest.param('"L"', [NO_OBJECT], id="text"),
+        pytest.param("9216", [NO_OBJECT], id="number"),
+        pytest.param("NaN", [NO_OBJECT], id="bare NaN"),
+        pytest.param("true", [NO_OBJECT], id="bare true"),
+        pytest.param("null", [NO_OBJECT], id="null"),
         pytest.param(
             '{"L": ' + "9" * 5000 + "}",
-            ["Standard input holds a number of thousands of digits: that is not a scenario."],
+            ["In standard input: it holds a number of thousands of digits: that is no input."],
             id="endless number",
         ),
         pytest.param(
-            '{"L": ' + "[" * 100_000,
-            ["Standard input is nested too deeply: that is not a scenario."],
+            '{"L": ' + "[" * 50_000,
+            ["In standard input: it is nested too deeply to be a file of scenarios."],
             id="nested",
         ),
         pytest.param(
-            " " * (MAX_INPUT_LENGTH + 1),
-            ["Standard input is larger than 1,000,000 characters: that is not a scenario."],
+            " " * (MAX_LENGTH + 1),
+            ["In standard input: it is longer than 100,000 characters: no file of 6 scenarios is."],
             id="long",
         ),
     ],
 )
-def test_problem_on_standard_input(plan: Plan, text: str, sentences: list[str]) -> None:
+def test_problem_on_standard_input(plan: Run, text: str, sentences: list[str]) -> None:
     """Wrong input prints nothing, says every fault in a line of its own, and ends with status 2."""
     assert plan(text) == (2, "", "\n".join(sentences) + "\n")
 
@@ -183,7 +167,7 @@ def test_problem_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str
     file.write_text("[]", encoding="utf-8")
     with pytest.raises(SystemExit):
         main(["plan", str(file)])
-    assert capsys.readouterr().err == f"{file} holds a list, {OBJECT}\n"
+    assert capsys.readouterr().err == f"In {file}: it holds no named values. Write an object such as {EXAMPLE}.\n"
 
 
 def test_problem_binary_on_standard_input() -> None:
@@ -191,7 +175,7 @@ def test_problem_binary_on_standard_input() -> None:
     assert run("plan", "-", stdin=b"\xff\xfe{}") == (
         2,
         "",
-        "Standard input cannot be read as text (UnicodeDecodeError). Name a JSON file, or - for standard input.\n",
+        "standard input cannot be read as text (UnicodeDecodeError). Name a JSON file, or - for standard input.\n",
     )
 
 
@@ -200,11 +184,12 @@ def test_problem_in_a_process_of_its_own() -> None:
     assert run("plan", "-", stdin='{"rest_gib": NaN, "L": Infinity}') == (
         2,
         "",
-        "L must be a finite number, not “inf”.\nrest must be a finite number, not “nan”.\n",
+        "In standard input: L must be a finite number, not “inf”.\n"
+        "In standard input: rest must be a finite number, not “nan”.\n",
     )
 
 
-def test_problem_refused_flags(plan: Plan) -> None:
+def test_problem_refused_flags(plan: Run) -> None:
     """Flags that SGLang refuses end with status 1 and its words."""
     assert plan('{"mamba_radix_cache_strategy": "no_buffer"}') == (
         1,
@@ -215,7 +200,7 @@ def test_problem_refused_flags(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
-def test_problem_refused_deployment(plan: Plan, options: list[str]) -> None:
+def test_problem_refused_deployment(plan: Run, options: list[str]) -> None:
     """A deployment that SGLang refuses is printed as far as it gets, with its words, and ends with status 1."""
     status, printed, said = plan('{"split": "pin", "max_mamba_cache_size": 700}', *options)
     assert (status, said) == (1, "")

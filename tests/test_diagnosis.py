@@ -1,9 +1,7 @@
 """Why am I clamped: a log solved again gives what it printed, or says why not; the page and the command show it."""
 
-import io
 import re
-import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from sizing.bootlog import read_file, read_text
 from sizing.command import read_command
 from sizing.diagnosis import agrees, as_printed, cured, diagnose, likely_model, models_that_fit, no_cure
 from sizing.flags import flags
+from tests.conftest import Run
 
 GOLDEN = Path(__file__).parent / "golden"
 LOGS = sorted((GOLDEN / "boot_logs").glob("*.log"))
@@ -143,6 +142,30 @@ def test_the_log_that_names_no_cap_wins_over_a_command_that_does() -> None:
     assert agrees(found)
 
 
+def test_a_cut_arguments_line_does_not_say_what_was_not_set() -> None:
+    """A flag behind the cut may have been set: the command fills it in, and nothing is contradicted."""
+    text = WORKED.read_text(encoding="utf-8")
+    first, rest = text.split("\n", 1)
+    cut = first[: first.index("'max_running_requests'")]
+    boot = read_text(f"{cut}\n{rest}").last
+    assert boot is not None
+    command = read_command("sglang serve --model-path m --tp 8 --max-running-requests 40")
+    found = diagnose(boot.facts, model="moonshotai/Kimi-K3", command=command)
+    assert found.conflicts == ()
+    assert found.scenario is not None
+    assert found.scenario.max_running_requests == 40
+
+
+def test_a_refusal_is_not_called_unknown() -> None:
+    """Where the flags themselves are refused the refusal is the reason that nothing is proposed, not a missing line."""
+    text = WORKED.read_text(encoding="utf-8").replace("'page_size': 64", "'page_size': 48")
+    boot = read_text(text).last
+    assert boot is not None
+    found = diagnose(boot.facts, model="moonshotai/Kimi-K3")
+    assert found.refused
+    assert no_cure(found, None) == ""
+
+
 @pytest.mark.parametrize("length", ["0", "-5", "99999999999"])
 def test_a_length_that_is_none(length: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The command refuses it in a sentence instead of dividing by it."""
@@ -218,22 +241,10 @@ def test_a_command_alone_goes_to_the_balance_page(page: AppTest) -> None:
     assert "mamba_full_memory_ratio" in text
 
 
-Run = Callable[..., tuple[object, str, str]]
-
-
 @pytest.fixture
-def log(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """`log FILE`, in this process; gives status, output and errors."""
-
-    def run(*arguments: str, stdin: bytes = b"") -> tuple[object, str, str]:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        try:
-            status: object = main(["log", *arguments])
-        except SystemExit as stopped:
-            status = stopped.code
-        return (status, *capsys.readouterr())
-
-    return run
+def log(sizing_command: Run) -> Run:
+    """`log ARGUMENTS`."""
+    return partial(sizing_command, "log")
 
 
 def test_the_command_reads_a_file_and_standard_input(log: Run) -> None:

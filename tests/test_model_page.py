@@ -1,19 +1,17 @@
 """The page Model and the command that says the same: bytes of a checkpoint or of a config.json, and refusals."""
 
-import io
 import json
-import sys
-from collections.abc import Callable
+from functools import partial
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from sizing.__main__ import main
 from sizing.from_model import FILLED, geometry_of, servable
 from sizing.models import entry
 from sizing.models.summary import TP_WIDTHS, at_widths, catalogue_rows, layers_in_words
 from sizing.scenario import Scenario
 from sizing.units import count
+from tests.conftest import Run
 
 TIMEOUT = 30  # seconds; the harness gives three unless told otherwise
 
@@ -135,22 +133,10 @@ def test_catalogue_rows_are_all_there_with_a_geometry_or_a_reason() -> None:
             assert all((width.slot is None) == bool(width.why_not) for width in widths)
 
 
-Run = Callable[..., tuple[object, str, str]]
-
-
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """`model CONFIG`, in this process; gives status, output and errors."""
-
-    def run(*arguments: str, stdin: str = "") -> tuple[object, str, str]:
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-        try:
-            status: object = main(["model", *arguments])
-        except SystemExit as stopped:
-            status = stopped.code
-        return (status, *capsys.readouterr())
-
-    return run
+def model(sizing_command: Run) -> Run:
+    """`model ARGUMENTS`."""
+    return partial(sizing_command, "model")
 
 
 def test_the_command_prints_the_bytes(model: Run) -> None:

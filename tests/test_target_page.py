@@ -1,17 +1,14 @@
 """The page Target and the command that says the same: what fits, what does not, and what would."""
 
-import io
-import sys
-from collections.abc import Callable
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.parts.frame import WANT
 from sizing import Scenario, solve
-from sizing.__main__ import main
 from sizing.carried import Want
 from sizing.target import aim
+from sizing.target_words import way_rows
+from tests.conftest import Run
 
 TIMEOUT = 30  # seconds; the harness gives three unless told otherwise
 
@@ -83,22 +80,10 @@ def test_what_cannot_be_wanted_is_a_sentence(page: AppTest, requests: str, more:
     assert asked.text_input(key="target_requests").value == requests
 
 
-Run = Callable[..., tuple[object, str, str]]
-
-
 @pytest.fixture
-def target(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """`target - REQUESTS` on a scenario, in this process; gives status, output and errors."""
-
-    def run(text: str, *arguments: str) -> tuple[object, str, str]:
-        monkeypatch.setattr(sys, "stdin", io.StringIO(text))
-        try:
-            status: object = main(["target", "-", *arguments])
-        except SystemExit as stopped:
-            status = stopped.code
-        return (status, *capsys.readouterr())
-
-    return run
+def target(sizing_command: Run) -> Run:
+    """`target - ARGUMENTS` on a scenario."""
+    return lambda text, *arguments: sizing_command("target", "-", *arguments, stdin=text)
 
 
 def test_the_command_says_what_fits_and_what_would(target: Run) -> None:
@@ -127,3 +112,15 @@ def test_a_link_brings_what_is_wanted() -> None:
     endless.switch_page("pages/target.py").run()
     assert not endless.exception
     assert len(endless.error) == 1
+
+
+def test_what_a_way_sets_is_the_pin_of_the_whole_deployment() -> None:
+    """Under attention DP a pin is that of all ranks, not the slots of one: put in, it carries what is wanted."""
+    scenario = Scenario(attn_dp_size=2, rest_gib=20.0)
+    answer = aim(scenario, [Want(L=9216, requests=140)])
+    fitting = [(row, cells) for row, cells in zip(answer.rows, way_rows(answer), strict=True) if row.setting]
+    assert fitting
+    for row, (_, _, split, _) in fitting:
+        assert row.setting is not None
+        assert row.setting.pin == 2 * row.setting.slots
+        assert split.partition(",")[0] == f"pin {row.setting.pin:,}"

@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain
 from pages.parts.inputs import draw_inputs, draw_sliders, hold, put, restore, standing
+from pages.parts.kept import fill
 from sizing import Problem, Scenario, read_scenario
 from sizing.files import MOST
 from sizing.from_model import FILLED
@@ -147,7 +148,8 @@ MAX_WANT_LENGTH = 500  # characters; twelve lengths take about 200
 
 def _read_wants() -> None:
     requests, _, more = st.query_params.get(WANT, "")[:MAX_WANT_LENGTH].partition("\n")
-    st.session_state["kept_target_requests"], st.session_state["kept_target_more"] = requests, more
+    fill("target_requests", requests)
+    fill("target_more", more)
 
 
 def _write_link(scenario: Scenario) -> None:

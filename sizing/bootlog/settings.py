@@ -27,6 +27,8 @@ class Settings(NamedTuple):
 
     stated: bool = False
     """Whether there was an arguments line at all."""
+    complete: bool = False
+    """Whether it was there to its end, so that what it leaves out was not set."""
     model_path: str | None = None
     tp_size: int | None = None
     pp_size: int | None = None
@@ -62,6 +64,7 @@ def settings_of(arguments: Arguments | None) -> Settings:
     values = arguments.values
     return Settings(
         stated=True,
+        complete=arguments.complete,
         model_path=_text(values, "model_path"),
         tp_size=_whole(values, "tp_size"),
         pp_size=_whole(values, "pp_size"),

@@ -2,6 +2,7 @@
 
 import math
 
+from sizing.compare import of_deployment
 from sizing.curves import L_HIGH, L_LOW, context_grid, over_context
 from sizing.figures.theme import Figure, Label, axis, labels, layout, line, source_axis, text
 from sizing.solve import Sizing
@@ -44,7 +45,7 @@ def compare_figure(named: dict[str, Sizing]) -> Figure:
     data, ends, most = [], [], 1
     for (name, sizing), (colour, dash, width) in zip(drawn.items(), LOOKS, strict=False):
         curve = over_context(_split(sizing), context_grid(_split(sizing)))
-        runs = [int(value) * sizing.scenario.attn_dp_size for value in curve.runs]
+        runs = [of_deployment(sizing, int(value)) for value in curve.runs]
         most = max(most, *runs)
         shown = [float(value) if value else None for value in runs]
         data.append(line(curve.L.tolist(), shown, colour, width=width, dash=dash, name=name))
@@ -62,8 +63,7 @@ def _split(sizing: Sizing) -> Split:
 def _said(sizing: Sizing) -> str:
     if not isinstance(sizing.now, Split):
         return "refused"
-    scenario = sizing.scenario
-    return f"{count(sizing.now.runs * scenario.attn_dp_size)} run at L = {count(scenario.L)}"
+    return f"{count(of_deployment(sizing, sizing.now.runs))} run at L = {count(sizing.scenario.L)}"
 
 
 def _ticks(most: int) -> Figure:

@@ -7,6 +7,7 @@ from sizing.models.catalogue import Entry, catalogue
 from sizing.models.geometry import Geometry, attention_heads_divide, kv_bytes_per_token, state_bytes
 from sizing.models.reading import read_config
 from sizing.models.refusal import ModelRefusedError
+from sizing.specification import token_equiv
 from sizing.units import count
 
 TP_WIDTHS = (1, 2, 4, 8, 16)
@@ -31,7 +32,7 @@ class AtWidth(NamedTuple):
     @property
     def token_equiv(self) -> float | None:
         """KV tokens that one slot costs [tokens per slot]; None where there is no KV."""
-        return self.slot / self.token if self.slot is not None and self.token else None
+        return token_equiv(self.slot, self.token) if self.slot is not None and self.token else None
 
 
 def at_widths(geometry: Geometry, ssm: StateDtype, conv: StateDtype, kv: KvDtype) -> tuple[AtWidth, ...]:

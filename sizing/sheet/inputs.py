@@ -1,11 +1,10 @@
 """The inputs of a sheet: what was set for this deployment, and everything else that its numbers rest on."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sizing.from_model import FILLED
-from sizing.scenario import DEFAULTS, FIELDS, Scenario, extra
-from sizing.units import count, stated_ratio_text
+from sizing.scenario import DEFAULTS, FIELDS, Scenario, extra, value_text
 
 STATE_BYTES = ("state_bytes_per_slot", "conv_bytes_per_slot", "state_bytes_all_stages", "ring_bytes_per_position")
 KV_BYTES = ("kv_bytes_per_token",)
@@ -52,20 +51,6 @@ def other_inputs(scenario: Scenario) -> list[Input]:
     stated = scenario.differences()
     counts = [name for name in FIELDS if name not in stated and _counts(scenario, name)]
     return [_row(scenario, name, _origin(scenario, name)) for name in counts]
-
-
-def value_text(name: str, value: Any) -> str:
-    """The value of a field with every digit it was given with, and its unit."""
-    if value is None:
-        return "not set"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    unit = f" {extra(name, 'unit')}".rstrip()
-    if isinstance(value, float):
-        return stated_ratio_text(value) + unit
-    if isinstance(value, int):
-        return count(value) + unit
-    return str(value) or ("none, bytes stated" if name == "model" else "empty")
 
 
 def _counts(scenario: Scenario, name: str) -> bool:

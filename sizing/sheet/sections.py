@@ -2,10 +2,9 @@
 
 from urllib.parse import urlencode
 
+from sizing import flips, lifts
 from sizing.flags import Flags, environment, flags, launch_flags
-from sizing.flips import flips, short_pool_now
 from sizing.from_model import geometry_of
-from sizing.lifts import lifts
 from sizing.link import to_query
 from sizing.models import VERIFICATION_MEANS, byte_steps, entry
 from sizing.models.summary import layers_in_words
@@ -82,24 +81,15 @@ def launch_section(sizing: Sizing) -> Section:
 
 def limits_section(sizing: Sizing) -> Section:
     """Every limit, the smallest first, and what lifts it."""
-    rows = [
-        (row.place, row.limit.name, count(row.limit.requests), row.limit.why, row.lifted_by) for row in lifts(sizing)
-    ]
-    columns = ("place", "limit", "requests", "how it comes about", "lifted by")
-    return Section("Every limit, the smallest first", table(columns, rows, (8, 16, 11, 29, 36), {2: "number"}))
+    body = table(lifts.COLUMNS, lifts.lift_rows(sizing), (8, 16, 11, 29, 36), {2: "number"})
+    return Section("Every limit, the smallest first", body)
 
 
 def flips_section(sizing: Sizing) -> Section:
     """For each input the nearest value at which the other pool is short first."""
-    rows = [(turn.quantity, turn.now, turn.flips_at, turn.then) for turn in flips(sizing)]
-    if not rows:
-        return Section("What flips the verdict", "")
-    sentence = (
-        f"The {short_pool_now(sizing)} is short first. Each row moves one input alone to the nearest value at which "
-        "the other pool is, the ratio or the pin held where it is."
-    )
-    columns = ("input", "now", "flips at", "short first there")
-    return Section("What flips the verdict", paragraph(sentence) + table(columns, rows, (25, 22, 31, 22)))
+    rows = flips.flip_rows(sizing)
+    body = paragraph(flips.flips_words(sizing)) + table(flips.COLUMNS, rows, (25, 22, 31, 22)) if rows else ""
+    return Section("What flips the verdict", body)
 
 
 def advice_section(sizing: Sizing) -> Section:
@@ -139,7 +129,7 @@ def model_section(scenario: Scenario) -> Section:
             ),
         )
     geometry, found = geometry_of(scenario.model), entry(scenario.model)
-    width = scenario.tp_size // scenario.attn_dp_size
+    width = scenario.attn_tp_size
     steps = byte_steps(
         geometry,
         width,

@@ -1,0 +1,22 @@
+"""Boxes of a page that another page does not empty: Streamlit drops a widget's value with its page."""
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+PREFIX = "kept_"
+
+
+def kept_box(key: str, first: Any, draw: Callable[..., Any]) -> Any:
+    """Draw a box under `key` with what stood in it when its page was left, `first` at first; give what stands in it."""
+    if key not in st.session_state:
+        st.session_state[key] = st.session_state.get(PREFIX + key, first)
+    value = draw(key=key)
+    st.session_state[PREFIX + key] = value
+    return value
+
+
+def fill(key: str, value: Any) -> None:
+    """What the box under `key` will hold when its page is drawn."""
+    st.session_state[PREFIX + key] = value
