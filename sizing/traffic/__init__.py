@@ -1,0 +1,1 @@
+"""Real traffic instead of one L: traces, what their requests hold, and how many of them run."""
