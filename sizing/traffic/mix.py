@@ -43,7 +43,7 @@ class Spans(NamedTuple):
     """What requests hold over their time in flight."""
 
     starts: Counts | None
-    """One below the first token count that a request holds while it decodes; None where only whole lengths are known."""
+    """One below the first token count that a request holds in flight; None where only whole lengths are known."""
     ends: Counts
     """Input + output of each request [tokens]."""
     whole: Counts
