@@ -1,7 +1,10 @@
 """The exact optimum: over all splits, the most requests that really run at L, and every ratio that gives it.
 
 The clamp never falls and the KV cap never rises with K, so C requests fit if and only if they fit
-with the fewest slots that admit them, C x S. All C are tried in one vectorised call.
+with the fewest slots that admit them, C x S.
+
+What C requests need of KV is C x L, all at one length; of real traffic it is what they hold together at a chosen risk
+(sizing/traffic/held.py).
 """
 
 import math
@@ -50,21 +53,25 @@ class Optimum(BaseModel):
     """The safe pin [slots per rank]: pin_requests x S + spare. It runs exactly pin_requests."""
 
 
-def best_split(scenario: Scenario, rank: Rank) -> Optimum | None:
-    """The optimum for one rank at L; None when no split runs even one request.
+Need = Callable[[int], int]  # KV [tokens] that so many requests need together
+
+
+def best_split(scenario: Scenario, rank: Rank, need: Need | None = None) -> Optimum | None:
+    """The optimum for one rank, at L unless `need` says otherwise; None when no split runs even one request.
 
     The spare slot of the safe pin: sgl-project/sglang#37066 and #37074, a pin of exactly C x S can fail an
     assertion at a chunk boundary. With the radix cache off (S = 1) nothing is tracked and no slot is spared.
     """
-    runs = _most_requests(scenario, rank, spare=0)
+    need = need or (lambda requests: requests * scenario.L)
+    runs = _most_requests(rank, need, spare=0)
     if runs == 0:
         return None
     S = int(rank.S)
     low = runs * S
     most = int(rank.rest_gib * GIB / rank.slot_bytes) + 1
-    high = _last(low, most, lambda slots: _runs(scenario, rank, slots) >= runs)
+    high = _last(low, most, lambda slots: _tokens(pools_from_slots(rank, slots), runs) >= need(runs))
     ratios = ratio_range(scenario, rank, low, high)
-    spared = _most_requests(scenario, rank, spare=1) if S > 1 else 0
+    spared = _most_requests(rank, need, spare=1) if S > 1 else 0
     spare, requests = (1, spared) if spared else (0, runs)
     return Optimum(
         runs=runs,
@@ -115,8 +122,10 @@ def ratio_range(scenario: Scenario, rank: Rank, low: int, high: int) -> tuple[fl
     return _ratios_around(rank, low)[1], None if endless else _ratios_around(rank, high + 1)[0]
 
 
-def _runs(scenario: Scenario, rank: Rank, slots: int) -> int:
-    return int(running(pools_from_slots(rank, slots), scenario.L))
+def _tokens(pools: Pools, requests: Numeric) -> Numeric:
+    """The KV [tokens] of pools that admit so many requests; below 0 where they do not, or the engine refuses."""
+    valid = (pools.slots > 0) & (pools.kv_rest_bytes > 0) & (pools.admitted >= requests)
+    return np.where(valid, pools.kv_tokens, -1)
 
 
 def running(pools: Pools, L: Numeric) -> Numeric:
@@ -125,13 +134,14 @@ def running(pools: Pools, L: Numeric) -> Numeric:
     return np.where(valid, np.minimum(pools.admitted, kv_cap(pools.kv_tokens, L)), 0)
 
 
-def _most_requests(scenario: Scenario, rank: Rank, spare: int) -> int:
+def _most_requests(rank: Rank, need: Need, spare: int) -> int:
     """The largest C that runs with C x S + spare slots; the engine never wants more than asked, or its top estimate."""
+    S = int(rank.S)
     top = int(rank.requests_asked) if rank.requests_asked is not None else ESTIMATE_HIGH
-    fits_state = int(max(rank.rest_gib, 0) * GIB / rank.slot_bytes) // int(rank.S)
+    fits_state = int(max(rank.rest_gib, 0) * GIB / rank.slot_bytes) // S
     wanted = np.arange(1, min(top, fits_state) + 1)
-    carried = running(pools_from_slots(rank, wanted * rank.S + spare), scenario.L) >= wanted
-    return int(np.count_nonzero(carried))
+    tokens = _tokens(pools_from_slots(rank, wanted * S + spare), wanted).tolist()
+    return _last(0, len(tokens), lambda C: C == 0 or tokens[C - 1] >= need(C))
 
 
 def _last(low: int, high: int, holds: Callable[[int], bool]) -> int:

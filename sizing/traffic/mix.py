@@ -49,6 +49,8 @@ class Spans(NamedTuple):
     whole: Counts
     """The same, each counted once a decode step: who is in flight is rather who stays long. Where only whole lengths
     are known no time is, and each request counts once."""
+    in_step: bool
+    """Whether all requests generate equally many tokens, so that those begun together also end together."""
 
 
 class Mix(NamedTuple):
@@ -99,7 +101,7 @@ def mix_of_lengths(name: str, lengths: Array, times: Array | None = None) -> Mix
     known = _counts(lengths, times)
     tail = np.where(known.values >= known.quantile(0.95), 2, 1)
     doubled = Counts(known.values * tail, known.counts)
-    return Mix(name, False, None, None, Spans(None, known, known), Spans(None, doubled, doubled), None)
+    return Mix(name, False, None, None, Spans(None, known, known, True), Spans(None, doubled, doubled, True), None)
 
 
 def _spans(inputs: Array, outputs: Array, times: Array | None) -> Spans:
@@ -109,6 +111,7 @@ def _spans(inputs: Array, outputs: Array, times: Array | None) -> Spans:
         starts=_counts(np.minimum(inputs, ends - 1), times),
         ends=_counts(ends, times),
         whole=_counts(ends, steps if times is None else steps * times),
+        in_step=bool((outputs == outputs[0]).all()),
     )
 
 
