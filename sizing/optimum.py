@@ -3,8 +3,7 @@
 The clamp never falls and the KV cap never rises with K, so C requests fit if and only if they fit
 with the fewest slots that admit them, C x S.
 
-What C requests need of KV is C x L, all at one length; of real traffic it is what they hold together at a chosen risk
-(sizing/traffic/held.py).
+All at one length, C requests fit into KV of C x L tokens; for real traffic sizing/traffic/held.py says when they do.
 """
 
 import math
@@ -53,25 +52,25 @@ class Optimum(BaseModel):
     """The safe pin [slots per rank]: pin_requests x S + spare. It runs exactly pin_requests."""
 
 
-Need = Callable[[int], int]  # KV [tokens] that so many requests need together
+Fits = Callable[[int, int], bool]  # whether so many requests fit into KV of so many tokens
 
 
-def best_split(scenario: Scenario, rank: Rank, need: Need | None = None) -> Optimum | None:
-    """The optimum for one rank, at L unless `need` says otherwise; None when no split runs even one request.
+def best_split(scenario: Scenario, rank: Rank, fits: Fits | None = None) -> Optimum | None:
+    """The optimum for one rank, at L unless `fits` says otherwise; None when no split runs even one request.
 
     The spare slot of the safe pin: sgl-project/sglang#37066 and #37074, a pin of exactly C x S can fail an
     assertion at a chunk boundary. With the radix cache off (S = 1) nothing is tracked and no slot is spared.
     """
-    need = need or (lambda requests: requests * scenario.L)
-    runs = _most_requests(rank, need, spare=0)
+    fits = fits or (lambda requests, tokens: tokens >= requests * scenario.L)
+    runs = _most_requests(rank, fits, spare=0)
     if runs == 0:
         return None
     S = int(rank.S)
     low = runs * S
     most = int(rank.rest_gib * GIB / rank.slot_bytes) + 1
-    high = _last(low, most, lambda slots: _tokens(pools_from_slots(rank, slots), runs) >= need(runs))
+    high = _last(low, most, lambda slots: fits(runs, int(_tokens(pools_from_slots(rank, slots), runs))))
     ratios = ratio_range(scenario, rank, low, high)
-    spared = _most_requests(rank, need, spare=1) if S > 1 else 0
+    spared = _most_requests(rank, fits, spare=1) if S > 1 else 0
     spare, requests = (1, spared) if spared else (0, runs)
     return Optimum(
         runs=runs,
@@ -134,14 +133,14 @@ def running(pools: Pools, L: Numeric) -> Numeric:
     return np.where(valid, np.minimum(pools.admitted, kv_cap(pools.kv_tokens, L)), 0)
 
 
-def _most_requests(rank: Rank, need: Need, spare: int) -> int:
+def _most_requests(rank: Rank, fits: Fits, spare: int) -> int:
     """The largest C that runs with C x S + spare slots; the engine never wants more than asked, or its top estimate."""
     S = int(rank.S)
     top = int(rank.requests_asked) if rank.requests_asked is not None else ESTIMATE_HIGH
     fits_state = int(max(rank.rest_gib, 0) * GIB / rank.slot_bytes) // S
     wanted = np.arange(1, min(top, fits_state) + 1)
     tokens = _tokens(pools_from_slots(rank, wanted * S + spare), wanted).tolist()
-    return _last(0, len(tokens), lambda C: C == 0 or tokens[C - 1] >= need(C))
+    return _last(0, len(tokens), lambda C: C == 0 or fits(C, tokens[C - 1]))
 
 
 def _last(low: int, high: int, holds: Callable[[int], bool]) -> int:

@@ -12,6 +12,7 @@ unit circle (J. Abate and W. Whitt, Numerical inversion of probability generatin
 Letters 12, 1992). Amounts are counted in steps of some tokens, once rounded down and once up; the truth lies between.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
@@ -23,7 +24,7 @@ from sizing.traffic.mix import Array, Counts, Spans
 
 ALIASING = 1e-8  # [-] what the inversion adds to a probability at most; the circle's radius follows from it
 ROUNDING = 1e-6  # [-] rounding of the transforms, amplified by 1 / ALIASING; test_traffic_held.py measures far less
-FINENESS = 0.01  # of the standard deviation: how far counting in steps may shift the sum, before MOST_STEPS
+COARSE, FINE = 0.2, 0.01  # of the standard deviation: how far counting in steps may shift the sum, before MOST_STEPS
 MOST_STEPS = 2**20  # that one transform takes; a tenth of a second and 100 MB
 DEVIATIONS = 6  # above the mean: where the first transform ends; it is widened where the risk lies higher
 
@@ -39,7 +40,13 @@ class Held:
     deviation: float
     """Standard deviation [tokens]; 0 where all hold the same."""
 
+    @property
+    def most(self) -> int:
+        """The most that one holds [tokens]."""
+        return len(self.shares) - 1
 
+
+@lru_cache(maxsize=32)
 def held(spans: Spans, *, whole: bool = False) -> Held:
     """What a request in flight holds: part-way through its output, or at its `whole` length."""
     if whole or spans.starts is None or spans.in_step:
@@ -81,16 +88,30 @@ class Demand(NamedTuple):
         at = min(tokens // self.step, len(self.most) - 1)
         return max(0.0, 1 - float(self.most[at]) - ROUNDING), min(1.0, 1 - float(self.least[at]) + ROUNDING)
 
+    def missing(self, tokens: int) -> float:
+        """How much more than `tokens` is wanted in the mean over all time [tokens], as far as the arrays reach."""
+        beyond = 1 - (self.most + self.least) / 2
+        return float(np.maximum(beyond[tokens // self.step :], 0.0).sum()) * self.step
 
-def demand(one: Held, requests: int, tokens: int) -> Demand:
+
+def reach(one: Held, requests: int) -> int:
+    """KV [tokens] that so many in flight hardly ever exceed."""
+    usual = requests * one.mean + DEVIATIONS * one.deviation * np.sqrt(requests)
+    return int(min(usual, requests * one.most))
+
+
+def demand(one: Held, requests: int, tokens: int, fineness: float = FINE) -> Demand:
     """KV in use by `requests` in flight, up to at least `tokens`."""
-    fine = FINENESS * one.deviation / np.sqrt(requests)
-    step = max(1, int(fine), -(-tokens // MOST_STEPS))
+    step = max(1, int(fineness * one.deviation / math.sqrt(requests)), -(-tokens // MOST_STEPS))
     steps = tokens // step + 1
-    values = np.arange(len(one.shares))
-    down = _sum(np.bincount(values // step, one.shares), requests, steps)
-    up = down if step == 1 else _sum(np.bincount(-(-values // step), one.shares), requests, steps)
+    down = _sum(_in_steps(one.shares, step), requests, steps)
+    up = down if step == 1 else _sum(_in_steps(np.pad(one.shares, (step - 1, 0)), step), requests, steps)
     return Demand(requests, step, np.cumsum(down), np.cumsum(up))
+
+
+def _in_steps(shares: Array, step: int) -> Array:
+    """The same amounts counted in whole steps, rounded down."""
+    return np.pad(shares, (0, -len(shares) % step)).reshape(-1, step).sum(axis=1)
 
 
 def _sum(shares: Array, requests: int, steps: int) -> Array:
@@ -99,58 +120,69 @@ def _sum(shares: Array, requests: int, steps: int) -> Array:
     An amount beyond them is left out: with it the sum lies beyond them too.
     """
     size = 1 << (steps - 1).bit_length()
-    damping = ALIASING ** (np.arange(size) / size)
+    damping = np.exp(math.log(ALIASING) / size * np.arange(steps))
     amounts = np.zeros(size)
     known = min(len(shares), steps)
     amounts[:known] = shares[:known] * damping[:known]
-    found = np.fft.irfft(_power(np.fft.rfft(amounts), requests), size)[:steps] / damping[:steps]
+    found = np.fft.irfft(_power(np.fft.rfft(amounts), requests), size)[:steps] / damping
     return np.maximum(found, 0.0)
 
 
 def _power(base: Array, exponent: int) -> Array:
     """By squaring: far faster than numpy's power of complex numbers."""
-    found = np.ones_like(base)
+    found = None
     while exponent:
         if exponent & 1:
-            found = found * base
+            found = base if found is None else found * base
         exponent >>= 1
         if exponent:
             base = base * base
     return found
 
 
-@lru_cache(maxsize=4096)
-def needed(one: Held, requests: int, risk: float) -> int:
-    """The least KV [tokens] that so many in flight exceed at most this often [-]; rounded up where unsure."""
+@lru_cache(maxsize=16384)
+def needed(one: Held, requests: int, risks: tuple[float, ...], fineness: float = FINE) -> tuple[tuple[int, int], ...]:
+    """For each risk [-] the KV [tokens] that so many exceed at most so often: what it is at least and at most."""
+    most = requests * one.most
     if one.deviation == 0:
-        return requests * int(one.mean)
-    most = requests * (len(one.shares) - 1)
-    reach = int(requests * one.mean + DEVIATIONS * one.deviation * np.sqrt(requests))
+        return ((most, most),) * len(risks)
+    tokens = reach(one, requests)
     while True:
-        reach = min(reach, most)
-        found = demand(one, requests, reach)
-        enough = np.flatnonzero(1 - found.least + ROUNDING <= risk)
-        if enough.size:
-            return min(int(enough[0]) * found.step, most)
-        if reach == most:
-            return most
-        reach *= 2
+        found = demand(one, requests, tokens, fineness)
+        low = np.searchsorted(found.most, [1 - risk - ROUNDING for risk in risks])
+        high = np.searchsorted(found.least, [1 - risk + ROUNDING for risk in risks])
+        if high.max() < len(found.least) or tokens == most:
+            steps = zip(low, high, strict=True)
+            return tuple((int(least) * found.step, min(int(most_) * found.step, most)) for least, most_ in steps)
+        tokens = min(tokens * 2, most)
 
 
-def carried(one: Held, tokens: int, risk: float) -> int:
-    """The most requests [requests per rank] whose KV in use exceeds `tokens` with at most this probability [-]."""
+def fits(one: Held, requests: int, tokens: int, risks: tuple[float, ...], at: int = 0) -> bool:
+    """Whether so many exceed `tokens` at most as often as risks[at] says; all risks are worked out at once.
+
+    Counting in wide steps decides wherever it is sure. Where not even narrow ones are, they do not fit.
+    """
+    for fineness in (COARSE, FINE):
+        least, most = needed(one, requests, risks, fineness)[at]
+        if tokens >= most or tokens < least:
+            return tokens >= most
+    return False
+
+
+def most_in_flight(one: Held, tokens: int, risks: tuple[float, ...], at: int = 0) -> int:
+    """The most requests [requests per rank] that `fits` holds for."""
     if one.deviation == 0:
-        return tokens // int(one.mean)
+        return tokens // one.most
     low, high = 0, tokens + 1  # each holds at least one token
-    spread = NormalDist().inv_cdf(1 - risk) * one.deviation
-    near = int((np.sqrt(spread**2 + 4 * one.mean * tokens) - spread) ** 2 / (4 * one.mean**2))
+    spread = NormalDist().inv_cdf(1 - risks[at]) * one.deviation
+    near = int((math.sqrt(spread**2 + 4 * one.mean * tokens) - spread) ** 2 / (4 * one.mean**2))
     while high - low > 1:
         near = min(max(near, low + 1), high - 1)
-        spare = tokens - needed(one, near, risk)
-        if spare >= 0:
+        if fits(one, near, tokens, risks, at):
             low = near
         else:
             high = near
-        near += int(spare / (one.mean + spread / (2 * np.sqrt(near))))
+        spare = tokens - sum(needed(one, near, risks, COARSE)[at]) / 2
+        near += int(spare / (one.mean + spread / (2 * math.sqrt(near))))
         near += (near == low) - (near == high)
     return low

@@ -5,6 +5,7 @@ input + 1, input + 2, up to input + output tokens while it does. How many tokens
 from two histograms alone, of where they start and where they end; so a trace is counted once and then forgotten.
 """
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,8 +40,9 @@ class Counts(NamedTuple):
         return int(self.values[np.searchsorted(reached, share * self.total, side="left")])
 
 
-class Spans(NamedTuple):
-    """What requests hold over their time in flight."""
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """What requests hold over their time in flight; compared by identity, so that what follows can be remembered."""
 
     starts: Counts | None
     """One below the first token count that a request holds in flight; None where only whole lengths are known."""

@@ -1,0 +1,184 @@
+"""What runs of real traffic: each split with what its requests hold, at a chosen risk that KV overflows.
+
+The state pool is whole slots that are reserved: a request beyond the clamp waits. KV is handed out as requests grow:
+the engine admits up to its max_running_requests, and when KV overflows it retracts a request, whose tokens are then
+computed anew. So one is a number and the other a probability.
+"""
+
+import math
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from sizing.optimum import Optimum, best_split
+from sizing.pools import is_pinned, pin_from_slots, pin_is_ignored, rank_of, ratio_is_ignored
+from sizing.problems import Refusal
+from sizing.scenario import Scenario
+from sizing.solve import Sizing, solve
+from sizing.split import PIN, Split, slots_unpinned, solve_split
+from sizing.traffic.held import Held, demand, fits, held, most_in_flight, reach
+from sizing.traffic.mix import Mix
+from sizing.units import flag_ratio, ratio_text, stated_ratio_text
+
+# The model leaves out that a retracted request stands still while others go on. tests/test_traffic_replay.py replays
+# five mixes token by token and asserts that the share of time lies within this factor, either way.
+MODEL_ERROR = 1.5  # [-]
+
+RATIO = "--mamba-full-memory-ratio"
+
+WayName = Literal["as set", "best for this traffic", "r* of the mean length"]
+
+
+class Served(BaseModel):
+    """One split with one kind of traffic. Requests and tokens are per rank."""
+
+    model_config = ConfigDict(frozen=True)
+
+    admitted: int
+    """The engine's max_running_requests."""
+    by_kv: int
+    """The most in flight whose KV overflows at most as often as the risk."""
+    by_kv_least: int
+    by_kv_most: int
+    """The same where the model is wrong by MODEL_ERROR, to either side."""
+    overflow_least: float
+    overflow_most: float
+    """The share of time [-] in which KV does not hold all that are admitted lies between these two."""
+    missing: float
+    """KV that is missing in the mean while it overflows [requests of mean size]; 0 where it never does."""
+
+    @property
+    def runs(self) -> int:
+        """What runs at the risk [requests per rank]."""
+        return min(self.admitted, self.by_kv)
+
+    @property
+    def overflow(self) -> float:
+        """The middle of the two bounds [-]."""
+        return (self.overflow_least + self.overflow_most) / 2
+
+
+class Way(BaseModel):
+    """One way to split `rest` with this traffic and what becomes of it when the traffic shifts."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: WayName
+    flag: str
+    """What to set, as it is typed."""
+    split: Split
+    now: Served
+    tail_doubled: Served
+    outputs_doubled: Served | None
+    """None where input and output are not known apart."""
+
+
+class Traffic(NamedTuple):
+    """What real traffic does to one deployment."""
+
+    sizing: Sizing
+    """The deployment solved at the mean length of the traffic."""
+    mix: Mix
+    one: Held
+    """What one request in flight holds."""
+    risk: float
+    """The share of time [-] in which KV may overflow."""
+    optimum: Optimum | None
+    """The best split for this traffic at this risk; None where none runs one request."""
+    ways: tuple[Way, ...]
+    """The split that is set, the best for this traffic, and r* of the mean; what the engine refuses is left out."""
+    whole: int | None
+    """What the split that is set would run with every request counted at its whole length [requests per rank]."""
+    never: int
+    """Requests of the traffic that are longer than the KV pool of the split that is set: none of them ever ends."""
+
+    def way(self, name: WayName) -> Way | None:
+        """The way of that name; None where the engine refuses it."""
+        return next((way for way in self.ways if way.name == name), None)
+
+
+def traffic_of(scenario: Scenario, mix: Mix, risk: float) -> Traffic:
+    """Traffic on a deployment, whose L becomes the mean length. Raises RefusedError where its flags are refused."""
+    scenario = scenario.model_copy(update={"L": max(1, round(mix.lengths.mean))})
+    sizing, one = solve(scenario), held(mix.spans)
+    optimum = best_split(
+        scenario, rank_of(scenario), lambda requests, tokens: fits(one, requests, tokens, around(risk), 1)
+    )
+    now = sizing.now if isinstance(sizing.now, Split) else None
+    return Traffic(
+        sizing=sizing,
+        mix=mix,
+        one=one,
+        risk=risk,
+        optimum=optimum,
+        ways=_ways(sizing, optimum, mix, risk),
+        whole=min(now.admitted, most_in_flight(held(mix.spans, whole=True), now.kv_tokens, (risk,))) if now else None,
+        never=int(mix.lengths.counts[mix.lengths.values > now.kv_tokens].sum()) if now else 0,
+    )
+
+
+def around(risk: float) -> tuple[float, float, float]:
+    """The risk [-] and what it may be where the model is wrong, either way."""
+    return risk / MODEL_ERROR, risk, risk * MODEL_ERROR
+
+
+def serve(split: Split, one: Held, risk: float) -> Served:
+    """What runs of requests that hold what `one` says; `risk` is the share of time [-] in which KV may overflow."""
+    tokens = split.kv_tokens
+    found = demand(one, split.admitted, max(tokens, reach(one, split.admitted)))
+    least, most = found.overflow(tokens)
+    return Served(
+        admitted=split.admitted,
+        by_kv=most_in_flight(one, tokens, around(risk), 1),
+        by_kv_least=most_in_flight(one, tokens, around(risk), 0),
+        by_kv_most=most_in_flight(one, tokens, around(risk), 2),
+        overflow_least=least,
+        overflow_most=most,
+        missing=found.missing(tokens) / one.mean / ((least + most) / 2) if least > 0 else 0,
+    )
+
+
+def _ways(sizing: Sizing, optimum: Optimum | None, mix: Mix, risk: float) -> tuple[Way, ...]:
+    """Every way that the engine accepts; two of the same flag are one."""
+    found: tuple[tuple[WayName, str | None, object], ...] = (
+        ("as set", _flag_now(sizing), sizing.now),
+        ("best for this traffic", *_best(sizing, optimum)),
+        ("r* of the mean length", f"{RATIO} {ratio_text(flag_ratio(sizing.r_star))}", sizing.balanced),
+    )
+    return tuple(_way(name, flag, split, mix, risk) for name, flag, split in found if flag and isinstance(split, Split))
+
+
+def _flag_now(sizing: Sizing) -> str:
+    scenario = sizing.scenario
+    if is_pinned(scenario):
+        return f"{PIN} {scenario.max_mamba_cache_size}"
+    if ratio_is_ignored(scenario):
+        return "--max-running-requests"
+    return f"{RATIO} {stated_ratio_text(sizing.ratio_now)}"
+
+
+def _best(sizing: Sizing, optimum: Optimum | None) -> tuple[str | None, Split | Refusal | None]:
+    """The safe pin of the optimum; in a release that ignores pins a ratio of the range that runs as many."""
+    if optimum is None:
+        return None, None
+    scenario, rank = sizing.scenario, rank_of(sizing.scenario)
+    if not pin_is_ignored(scenario):
+        flag = f"{PIN} {pin_from_slots(scenario, optimum.pin)}"
+        return flag, solve_split(scenario, rank, flag_ratio(sizing.r_star), optimum.pin, pinned=True)
+    low, high = optimum.ratio_low, optimum.ratio_high
+    if low is None:
+        return None, None
+    ratio = flag_ratio(math.sqrt(low * (high or low * 1.01)))
+    return f"{RATIO} {ratio_text(ratio)}", solve_split(scenario, rank, ratio, slots_unpinned(scenario, rank, ratio))
+
+
+def _way(name: WayName, flag: str, split: Split, mix: Mix, risk: float) -> Way:
+    longer, outputs = held(mix.tail_doubled), mix.outputs_doubled
+    return Way(
+        name=name,
+        flag=flag,
+        split=split,
+        now=serve(split, held(mix.spans), risk),
+        tail_doubled=serve(split, longer, risk),
+        outputs_doubled=serve(split, held(outputs), risk) if outputs else None,
+    )
