@@ -68,7 +68,7 @@ def best_split(scenario: Scenario, rank: Rank, fits: Fits | None = None) -> Opti
     S = int(rank.S)
     low = runs * S
     most = int(rank.rest_gib * GIB / rank.slot_bytes) + 1
-    high = _last(low, most, lambda slots: fits(runs, int(_tokens(pools_from_slots(rank, slots), runs))))
+    high = last_that_holds(low, most, lambda slots: fits(runs, int(kv_tokens_for(pools_from_slots(rank, slots), runs))))
     ratios = ratio_range(scenario, rank, low, high)
     spared = _most_requests(rank, fits, spare=1) if S > 1 else 0
     spare, requests = (1, spared) if spared else (0, runs)
@@ -121,7 +121,7 @@ def ratio_range(scenario: Scenario, rank: Rank, low: int, high: int) -> tuple[fl
     return _ratios_around(rank, low)[1], None if endless else _ratios_around(rank, high + 1)[0]
 
 
-def _tokens(pools: Pools, requests: Numeric) -> Numeric:
+def kv_tokens_for(pools: Pools, requests: Numeric) -> Numeric:
     """The KV [tokens] of pools that admit so many requests; below 0 where they do not, or the engine refuses."""
     valid = (pools.slots > 0) & (pools.kv_rest_bytes > 0) & (pools.admitted >= requests)
     return np.where(valid, pools.kv_tokens, -1)
@@ -139,11 +139,11 @@ def _most_requests(rank: Rank, fits: Fits, spare: int) -> int:
     top = int(rank.requests_asked) if rank.requests_asked is not None else ESTIMATE_HIGH
     fits_state = int(max(rank.rest_gib, 0) * GIB / rank.slot_bytes) // S
     wanted = np.arange(1, min(top, fits_state) + 1)
-    tokens = _tokens(pools_from_slots(rank, wanted * S + spare), wanted).tolist()
-    return _last(0, len(tokens), lambda C: C == 0 or fits(C, tokens[C - 1]))
+    tokens = kv_tokens_for(pools_from_slots(rank, wanted * S + spare), wanted).tolist()
+    return last_that_holds(0, len(tokens), lambda C: C == 0 or fits(C, tokens[C - 1]))
 
 
-def _last(low: int, high: int, holds: Callable[[int], bool]) -> int:
+def last_that_holds(low: int, high: int, holds: Callable[[int], bool]) -> int:
     """The last whole number from low to high for which `holds`, given that it holds up to some point only."""
     return low + bisect_left(range(low, high + 1), True, key=lambda value: not holds(value)) - 1
 

@@ -31,6 +31,17 @@ def number(value: float, digits: int = 2) -> str:
     return f"{value:,.{digits}f}"
 
 
+def percent(share: float) -> str:
+    """A share [-] in percent with two significant digits: 1 %, 0.48 %, 39 %; what is too small to say is said so.
+
+    >>> percent(0.01), percent(0.0048), percent(0.391), percent(1), percent(0), percent(2e-6)
+    ('1 %', '0.48 %', '39 %', '100 %', '0 %', 'less than 0.01 %')
+    """
+    if 0 < share < 0.0001:
+        return "less than 0.01 %"
+    return f"{_typed(Decimal(f'{share * 100:.2g}'))} %"
+
+
 def flag_ratio(ratio: float) -> float:
     """The ratio [-] as it is written on a command line: five significant digits.
 
