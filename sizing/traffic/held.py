@@ -45,6 +45,10 @@ class Held:
         """The most that one holds [tokens]."""
         return len(self.shares) - 1
 
+    def quantile(self, share: float) -> int:
+        """The least number of tokens that at least this share [-] of those in flight do not exceed."""
+        return int(np.searchsorted(np.cumsum(self.shares), share * (1 - 1e-12)))
+
 
 @lru_cache(maxsize=32)
 def held(spans: Spans, *, whole: bool = False) -> Held:

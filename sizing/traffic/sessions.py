@@ -3,8 +3,8 @@
 A session that waits keeps its KV and at least one state, that of its last token: KV without a state is of no use to a
 linear layer. Both are held by the radix cache, unlocked, so a request that needs room evicts them, least recently used
 first. States enter the cache at the end of a request and at the boundaries of a chunked prefill
-(sgl-project/sglang#31230, #38000), so a session may hold more than one. Not modelled: contexts that sessions share (each
-is counted whole), a host tier, and streaming sessions, which keep theirs locked (sgl-project/sglang#29099).
+(sgl-project/sglang#31230, #38000), so a session may hold more than one. Not modelled: contexts that sessions share
+(each is counted whole), a host tier, and streaming sessions, which keep theirs locked (sgl-project/sglang#29099).
 """
 
 from typing import Literal

@@ -1,15 +1,24 @@
 """What a user states about traffic: a shape where no trace is given, the risk, and the sessions that wait."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from sizing.problems import Problem, from_validation
 from sizing.scenario import MAX_L, MAX_REQUESTS, Tokens, Whole
 
 Shape = Literal["chat", "RAG", "agent", "log-normal"]
 
 PARAMETER = "traffic"  # of a link
-MAX_LENGTH = 1_000  # characters of it; all inputs take about 250
+MAX_LENGTH = 1_000  # characters of it; all inputs take about 300
+LABELS = {
+    "shape": "Shape",
+    "risk_percent": "Risk that KV overflows [%]",
+    "idle_sessions": "Sessions between turns",
+    "checkpoints": "States that each keeps",
+    "session_tokens": "KV that each keeps",
+}
 
 
 class Workload(BaseModel):
@@ -24,5 +33,37 @@ class Workload(BaseModel):
     """Sessions between turns [of the deployment]."""
     checkpoints: Annotated[Whole, Field(ge=1, le=1024)] = 1
     """States that each keeps [slots]."""
-    session_tokens: Annotated[Tokens | None, Field(ge=1, le=MAX_L)] = None
+    session_tokens: Annotated[Tokens, Field(ge=1, le=MAX_L)] | None = None
     """KV that each keeps [tokens]; None is the mean length of the traffic."""
+
+    @property
+    def risk(self) -> float:
+        """The same as a share [-]."""
+        return self.risk_percent / 100
+
+    def differences(self) -> dict[str, Any]:
+        """Only what differs from the defaults: what a link carries."""
+        return self.model_dump(exclude_defaults=True)
+
+
+def read_workload(values: Mapping[str, Any]) -> Workload | list[Problem]:
+    """Check values from anywhere; gives the workload, or a sentence for every fault at once."""
+    try:
+        return Workload.model_validate(dict(values))
+    except ValidationError as error:
+        return from_validation(error, LABELS)
+
+
+def to_query(workload: Workload) -> dict[str, str]:
+    """Query parameters for it; empty where all is as it opens."""
+    stated = workload.model_dump_json(exclude_defaults=True)
+    return {} if stated == "{}" else {PARAMETER: stated}
+
+
+def from_query(text: str) -> Workload | list[Problem]:
+    """The workload of that parameter, or a sentence for every fault."""
+    try:
+        return Workload.model_validate_json(text[:MAX_LENGTH])
+    except ValidationError as error:
+        faults = [problem.sentence for problem in from_validation(error, LABELS)]
+        return [Problem(where=PARAMETER, sentence=f"In the link, of the traffic: {fault}") for fault in faults]

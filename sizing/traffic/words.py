@@ -1,0 +1,205 @@
+"""What real traffic does, in words and tables; the page and the command line say the same.
+
+Requests, slots and tokens are per rank, and the words say so where there is more than one.
+"""
+
+from sizing.traffic.held import Held
+from sizing.traffic.mix import Counts
+from sizing.traffic.running import MODEL_ERROR, Served, Traffic, Way
+from sizing.traffic.sessions import Residency, Room
+from sizing.units import count, number, percent, requests_text
+
+QUANTILES = (0.5, 0.95, 0.99)
+LENGTH_COLUMNS = ("tokens", "mean", "p50", "p95", "p99", "longest")
+NOTHING = "-"
+
+
+def ranks(traffic: Traffic) -> str:
+    """What the numbers are of, where there is more than one rank."""
+    return " per rank" if traffic.sizing.scenario.attn_dp_size > 1 else ""
+
+
+def headline(traffic: Traffic) -> str:
+    """What runs and what could, in one line."""
+    best, now = traffic.way("best for this traffic"), traffic.way("as set")
+    at = f"at {percent(traffic.risk)} risk{ranks(traffic)}"
+    if best is None:
+        return f"No split runs a request of this traffic {at}."
+    most = best.now.runs
+    if now is None:
+        return f"As set SGLang would refuse to start; the best split runs {requests_text(most)} of this traffic {at}."
+    runs = now.now.runs
+    said = f"{requests_text(runs)} of this traffic {'runs' if runs == 1 else 'run'} {at}"
+    return f"{said}, the best split runs {count(most)}." if most > runs else f"{said}, and no split runs more."
+
+
+def reasons(traffic: Traffic) -> str:
+    """Why, for the split that is set and for r* of the mean length."""
+    said = []
+    if now := traffic.way("as set"):
+        said.append(f"As set, {_reason(now, traffic)}")
+    if mean := traffic.way("r* of the mean length"):
+        length = count(traffic.sizing.scenario.L)
+        said.append(f"Tuned to the mean length of {length} (r* {_ratio(mean)}), {_reason(mean, traffic)}")
+    if traffic.never:
+        never = f"{requests_text(traffic.never)} of the traffic {'is' if traffic.never == 1 else 'are'} longer than"
+        said.append(f"{never} the whole KV pool of the split that is set and can never end there.")
+    return "\n".join(said)
+
+
+def _ratio(way: Way) -> str:
+    return way.flag.rpartition(" ")[2]
+
+
+def _reason(way: Way, traffic: Traffic) -> str:
+    """Which pool is short first, what the other would carry, and what overflow costs."""
+    served, risk = way.now, percent(traffic.risk)
+    if served.admitted <= served.by_kv:
+        carried = f"KV would carry {count(served.by_kv)} at {risk} risk"
+        return f"{_admits(way)} and {carried}: with all in flight it {_overflows(served)}."
+    return (
+        f"{_admits(way)}, but KV carries {count(served.by_kv)} of them at {risk} risk: with all in flight it "
+        f"{_overflows(served)}, and then the KV of {number(served.missing, 1)} requests is missing in the mean."
+    )
+
+
+def _overflows(served: Served) -> str:
+    return f"overflows {percent(served.overflow)} of the time" if served.overflow_least > 0 else "does not overflow"
+
+
+def _admits(way: Way) -> str:
+    limit = next(limit for limit in way.split.limits if limit.name != "KV pool")
+    return f"{requests_text(way.split.admitted)} are admitted ({limit.name}: {limit.why})"
+
+
+def asymmetry(traffic: Traffic) -> str:
+    """What one request too many costs on either side, with this traffic's numbers."""
+    S, mean = traffic.sizing.S, traffic.one.mean
+    return (
+        f"State fails hard: a request beyond the clamp waits until one of the {S} slots of another is free, however "
+        "short it is. KV degrades: what overflows is retracted and later computed anew, here "
+        f"{count(round(mean))} tokens in the mean each time. So a split that overflows now and then loses some work, and "
+        "one that is short of slots loses requests in flight all the time."
+    )
+
+
+WAY_COLUMNS = ("split", "set", "slots", "admitted", "KV carries", "runs", "overflows, all in flight")
+
+
+def way_rows(traffic: Traffic) -> list[tuple[str, ...]]:
+    """Each way to split with what runs at the risk; the range is what the stated error of the model leaves open."""
+    return [
+        (
+            way.name,
+            way.flag,
+            count(way.split.slots),
+            count(way.split.admitted),
+            _ranged(way.now),
+            count(way.now.runs),
+            percent(way.now.overflow),
+        )
+        for way in traffic.ways
+    ]
+
+
+def _ranged(served: Served) -> str:
+    if served.by_kv_least == served.by_kv_most:
+        return count(served.by_kv)
+    return f"{count(served.by_kv)} ({count(served.by_kv_least)} to {count(served.by_kv_most)})"
+
+
+def shift_columns(traffic: Traffic) -> tuple[str, ...]:
+    """Of the table of what happens when the traffic shifts."""
+    outputs = ("outputs doubled: runs", "overflows") if traffic.mix.outputs_doubled else ()
+    return ("split", "runs", "overflows", "p95 doubled: runs", "overflows", *outputs)
+
+
+def shift_rows(traffic: Traffic) -> list[tuple[str, ...]]:
+    """What each way still runs at the risk, and how often KV overflows with all that it admits."""
+    return [(way.name, *(cell for served in _shifts(way) for cell in _cells(served))) for way in traffic.ways]
+
+
+def _shifts(way: Way) -> list[Served]:
+    return [served for served in (way.now, way.tail_doubled, way.outputs_doubled) if served is not None]
+
+
+def _cells(served: Served) -> tuple[str, str]:
+    return count(served.runs), percent(served.overflow)
+
+
+def length_rows(traffic: Traffic) -> list[tuple[str, ...]]:
+    """Mean and quantiles of what is known of the lengths, and of what one in flight holds."""
+    mix = traffic.mix
+    known = (("input", mix.inputs), ("output", mix.outputs), ("input + output", mix.lengths))
+    rows = [_length_row(name, counts) for name, counts in known if counts is not None]
+    return [*rows, ("held in flight", *_held_cells(traffic.one))]
+
+
+def _length_row(name: str, counts: Counts) -> tuple[str, ...]:
+    quantiles = (count(counts.quantile(share)) for share in QUANTILES)
+    return (name, count(round(counts.mean)), *quantiles, count(int(counts.values[-1])))
+
+
+def _held_cells(one: Held) -> tuple[str, ...]:
+    return (count(round(one.mean)), *(count(one.quantile(share)) for share in QUANTILES), count(one.most))
+
+
+def model_words(traffic: Traffic) -> str:
+    """The model, its source and its error, and what the same split runs with every request at its whole length."""
+    if traffic.one.deviation == 0 or traffic.mix.spans.in_step:
+        model = (
+            "Every request is counted at its whole length, which is how the balance page counts L: all generate "
+            "equally many tokens, so those begun together stay in step and end together."
+            if traffic.mix.outputs is not None
+            else "Only whole lengths are known, so every request is counted at its whole length."
+        )
+    else:
+        model = (
+            "Requests in flight are part-way through their output, each at a step that is equally likely to be any of "
+            "its steps, so one that generates twice as long is met twice as often (the law of the age of a renewal "
+            "process; D. R. Cox, Renewal Theory, 1962). Their amounts add up by convolution."
+        )
+        if traffic.whole is not None:
+            model += f" With every request at its whole length from the start, {count(traffic.whole)} would run as set."
+    return (
+        f"{model} What the model leaves out moves a probability by a factor of up to {MODEL_ERROR:g} either way, as "
+        "token by token replays of five mixes show; the ranges in brackets are what that leaves open."
+    )
+
+
+RESIDENCY_COLUMNS = (
+    "split",
+    "runs",
+    "slots left",
+    "KV left [tokens]",
+    "sessions that stay",
+    "bound by",
+    "runs beside all",
+)
+
+
+def residency_rows(found: dict[str, Residency], traffic: Traffic) -> list[tuple[str, ...]]:
+    """What waiting sessions find in each way to split, by the way's name."""
+    runs: dict[str, int] = {way.name: way.now.runs for way in traffic.ways}
+    return [
+        (
+            name,
+            count(runs[name]),
+            count(one.slots_left),
+            count(one.tokens_left),
+            f"{count(one.resident)} of {count(one.sessions)}",
+            one.bound,
+            count(one.beside),
+        )
+        for name, one in found.items()
+    ]
+
+
+def room_words(room: Room | None, traffic: Traffic) -> str:
+    """The split that keeps every session, as it is typed."""
+    if room is None:
+        return "No pin keeps all of these sessions and runs a request beside them."
+    return (
+        f"To keep all of them, {requests_text(room.runs)}{ranks(traffic)} at most: --max-mamba-cache-size {room.pin} "
+        f"--max-running-requests {room.asked}. Without the second flag new requests take the sessions' slots."
+    )
