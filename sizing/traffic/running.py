@@ -6,7 +6,7 @@ computed anew. So one is a number and the other a probability.
 """
 
 import math
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -115,6 +115,14 @@ def traffic_of(scenario: Scenario, mix: Mix, risk: float) -> Traffic:
         whole=min(now.admitted, most_in_flight(held(mix.spans, whole=True), now.kv_tokens, (risk,))) if now else None,
         never=int(mix.lengths.counts[mix.lengths.values > now.kv_tokens].sum()) if now else 0,
     )
+
+
+def _at_mean(scenario: Scenario, mix: Mix) -> Scenario:
+    """The scenario with the mean length as L; a split that is balanced stays as it was balanced at its own L."""
+    found: dict[str, Any] = {"L": max(1, round(mix.lengths.mean))}
+    if scenario.split == "balanced":
+        found |= {"split": "ratio", "mamba_full_memory_ratio": solve(scenario).ratio_now}
+    return scenario.model_copy(update=found)
 
 
 def around(risk: float) -> tuple[float, float, float]:

@@ -78,7 +78,7 @@ def asymmetry(traffic: Traffic) -> str:
     return (
         f"State fails hard: a request beyond the clamp waits until one of the {S} slots of another is free, however "
         "short it is. KV degrades: what overflows is retracted and later computed anew, here "
-        f"{count(round(mean))} tokens in the mean each time. So a split that overflows now and then loses some work, and "
+        f"{count(round(mean))} tokens in the mean each time. So a split that overflows now and then loses some work; "
         "one that is short of slots loses requests in flight all the time."
     )
 
@@ -175,6 +175,14 @@ RESIDENCY_COLUMNS = (
     "sessions that stay",
     "bound by",
     "runs beside all",
+)
+
+
+RESIDENCY_NOTE = (
+    "A session that waits keeps its KV and its last state in the radix cache, unlocked: a request that needs the room "
+    "evicts it, least recently used first, and its next turn is computed from the start. Chunked prefill leaves more "
+    "states of the same session behind (sgl-project/sglang#38000), so a session may take more slots than it needs. "
+    "Not modelled: contexts that sessions share, a host tier, streaming sessions."
 )
 
 

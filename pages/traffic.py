@@ -1,0 +1,214 @@
+"""Traffic: your own requests, or a shape, in place of one L: what really runs, at a chosen risk, and the best split."""
+
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args
+
+import streamlit as st
+from sizing.traffic.layouts import is_benchmark
+from sizing.traffic.reading import Columns, TraceError, columns_of, guess, read_trace
+from sizing.traffic.shapes import LogNormal, mix_of_shape
+from sizing.traffic.trace_file import MAX_BYTES
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.parts.blocks import plain, table_text
+from pages.parts.frame import show_page
+from pages.parts.kept import kept_box
+from pages.parts.plot import show_figures
+from sizing import Problem, RefusedError, Scenario
+from sizing.figures.traffic import lengths_figure, needs_figure, overflow_figure
+from sizing.link import to_query
+from sizing.traffic import words
+from sizing.traffic.mix import Mix
+from sizing.traffic.running import Traffic, traffic_of
+from sizing.traffic.sessions import residency, room
+from sizing.traffic.workload import LABELS, Shape, Workload, read_workload
+from sizing.traffic.workload import to_query as workload_to_query
+
+KINDS = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "gz"]
+OWN = "own_traffic"  # the mix that was read, kept over page changes
+READ = "own_traffic_read"  # which file, with which columns
+NOT_MODELLED = (
+    "Prefill takes time, in which a request holds KV and generates nothing. Requests that share a prefix hold it once; "
+    "here each holds its own. KV is handed out in whole pages: up to page_size - 1 tokens more for each request. The "
+    "engine keeps some KV free for what runs when it admits (--schedule-conservativeness). The queue is never empty: "
+    "with fewer requests less KV is in use."
+)
+
+
+def show_traffic(scenario: Scenario) -> None:
+    """The page, from the headline down."""
+    first = st.container()
+    workload = _workload()
+    if not isinstance(workload, Workload):
+        first.error(plain("\n".join(problem.sentence for problem in workload)))
+        return
+    mix = _own() or mix_of_shape(workload)
+    try:
+        traffic = traffic_of(scenario, mix, workload.risk)
+    except RefusedError as refused:
+        first.error(plain(str(refused)))
+        return
+    if mix.synthetic:
+        first.info(plain(f"Synthetic traffic, until you give your own: {mix.name}. {mix.note}"))
+    first.markdown(f"### {plain(words.headline(traffic))}\n\n{plain(words.reasons(traffic))}")
+    _numbers(first, traffic)
+    show_figures(
+        {
+            "needs": (needs_figure(traffic), words.headline(traffic)),
+            "lengths": (lengths_figure(mix), "How long requests are."),
+            "overflow": (overflow_figure(traffic), words.reasons(traffic)),
+        },
+        key="traffic_figures",
+    )
+    _shifts(traffic)
+    _sessions(traffic, workload)
+    query = to_query(scenario) | workload_to_query(workload)
+    st.page_link("pages/traffic.py", label="Link to this traffic (a file of your own is not in it)", query_params=query)
+
+
+def _workload() -> Workload | list[Problem]:
+    """What the boxes state, or a sentence for every fault."""
+    shape, risk, sessions, states, tokens = st.columns(5)
+    first = Workload()
+    typed: dict[str, Any] = {
+        "shape": kept_box("traffic_shape", first.shape, partial(shape.selectbox, LABELS["shape"], get_args(Shape))),
+        "risk_percent": _typed(risk, "risk_percent", f"{first.risk_percent:g}"),
+        "idle_sessions": _typed(sessions, "idle_sessions", str(first.idle_sessions)),
+        "checkpoints": _typed(states, "checkpoints", str(first.checkpoints)),
+        "session_tokens": _typed(tokens, "session_tokens", "", placeholder="mean length"),
+    }
+    return read_workload({name: value for name, value in typed.items() if value != ""})
+
+    if typed["shape"] == "log-normal":
+        for name, place in zip(LogNormal.model_fields, st.columns(4), strict=True):
+            typed[name] = _typed(place, name, str(getattr(first, name)))
+    return read_workload({name: value for name, value in typed.items() if value != ""})
+
+
+def _typed(place: DeltaGenerator, name: str, first: str, placeholder: str | None = None) -> str:
+    box = partial(place.text_input, LABELS[name], placeholder=placeholder, max_chars=20)
+    return str(kept_box(f"traffic_{name}", first, box)).strip()
+
+
+def _own() -> Mix | None:
+    """The traffic of a file that was given; a fault is said and the shape stands in."""
+    file = st.file_uploader(
+        "Your own requests: a trace, a benchmark's result file or a histogram (CSV, JSON lines, JSON, Parquet)",
+        type=KINDS,
+        max_upload_size=MAX_BYTES // 2**20,
+        key="traffic_file",
+        on_change=_forget,
+    )
+    if file is not None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "trace"
+            path.write_bytes(file.getbuffer())
+            _read(path, file.name, file.file_id)
+    mix: Mix | None = st.session_state.get(OWN)
+    if mix is not None and file is None:
+        st.caption(plain(f"Shown: {mix.name}."))
+        st.button("Forget this traffic", on_click=_forget)
+    return mix
+
+
+def _read(path: Path, name: str, file_id: str) -> None:
+    """Read a file once; with other columns once more."""
+    chosen = Columns()
+    try:
+        names = columns_of(path, name=name)
+        if not guess(names).found and not is_benchmark(names):
+            chosen = _chosen(names)
+            if not chosen.found:
+                return
+        if st.session_state.get(READ) == (file_id, chosen):
+            return
+        bar = st.progress(0.0, text=plain(f"Reading {name}"))
+        st.session_state[OWN] = read_trace(
+            path,
+            input_column=chosen.input,
+            output_column=chosen.output,
+            length_column=chosen.length,
+            count_column=chosen.times,
+            progress=bar.progress,
+            name=name,
+        )
+        bar.empty()
+        st.session_state[READ] = (file_id, chosen)
+    except TraceError as fault:
+        _forget()
+        st.error(plain(str(fault)))
+
+
+def _chosen(names: list[str]) -> Columns:
+    """The columns that the reader of the page names, where none is known by its name."""
+    st.info("None of the columns is known to hold lengths: say which do. Input and output, or the length alone.")
+    boxes = {
+        "input": "Input tokens",
+        "output": "Output tokens",
+        "length": "Input + output",
+        "times": "Requests in each row",
+    }
+    places = zip(boxes.items(), st.columns(4), strict=True)
+    found = {
+        key: place.selectbox(title, names, index=None, key=f"traffic_column_{key}", placeholder="none")
+        for (key, title), place in places
+    }
+    return Columns(**found)
+
+
+def _forget() -> None:
+    st.session_state.pop(OWN, None)
+    st.session_state.pop(READ, None)
+
+
+def _numbers(place: DeltaGenerator, traffic: Traffic) -> None:
+    """The flag to set, every way to split, and how long requests are."""
+    if best := traffic.way("best for this traffic"):
+        place.code(best.flag, language=None)
+    place.markdown(
+        "\n\n".join(
+            (
+                table_text(words.WAY_COLUMNS, words.way_rows(traffic)),
+                plain(f"Requests, slots and tokens{words.ranks(traffic) or ' of the one rank that all are alike'}."),
+            )
+        )
+    )
+    with place.expander("How these numbers come about, and what is not modelled"):
+        st.markdown(f"{plain(words.model_words(traffic))}\n\n{plain(NOT_MODELLED)}")
+
+
+def _shifts(traffic: Traffic) -> None:
+    st.markdown(
+        "\n\n".join(
+            (
+                "#### When the traffic shifts",
+                table_text(words.shift_columns(traffic), words.shift_rows(traffic)),
+                plain(words.asymmetry(traffic)),
+                "#### How long requests are",
+                table_text(words.LENGTH_COLUMNS, words.length_rows(traffic)),
+            )
+        )
+    )
+
+
+def _sessions(traffic: Traffic, workload: Workload) -> None:
+    """Sessions between turns, where some are stated."""
+    st.markdown("#### Sessions between turns")
+    if not workload.idle_sessions:
+        st.markdown("Enter how many sessions wait between turns to see how many of them keep their state and KV.")
+        return
+    found = {way.name: residency(traffic, way, workload) for way in traffic.ways}
+    st.markdown(
+        "\n\n".join(
+            (
+                table_text(words.RESIDENCY_COLUMNS, words.residency_rows(found, traffic)),
+                plain(words.room_words(room(traffic, workload), traffic)),
+                plain(words.RESIDENCY_NOTE),
+            )
+        )
+    )
+
+
+show_page("Traffic", show_traffic)
