@@ -11,10 +11,12 @@ from urllib.parse import quote
 
 from pydantic import ValidationError
 
+from sizing.carried import Want
 from sizing.files import from_file
 from sizing.from_model import FILLED
 from sizing.problems import Problem, from_validation
 from sizing.scenario import DEFAULTS, FIELDS, LABELS, Scenario
+from sizing.wanted import wants_text
 
 MAX_VALUE_LENGTH = 200
 EMPTY = ""  # how a link writes an input that is deliberately empty
@@ -23,6 +25,8 @@ KEPT = "kept"  # the parameter that holds the scenarios kept side by side
 # nginx reads a request line of at most 8 KiB unless told otherwise (large_client_header_buffers); the rest of it is
 # for the address and for the inputs of the sidebar.
 MAX_KEPT_LENGTH = 6_000  # characters, as they are escaped in an address
+WANT = "want"  # the parameter that holds what is wanted: requests at L, then a line for each further length
+MAX_WANT_LENGTH = 500  # characters; twelve further lengths take at most 210
 
 
 def to_query(scenario: Scenario) -> dict[str, str]:
@@ -113,3 +117,14 @@ def kept_to_query(scenarios: Sequence[Scenario]) -> dict[str, str] | None:
 def kept_from_query(text: str) -> list[Scenario] | list[Problem]:
     """The scenarios of that parameter, or a sentence for every fault; never some of each."""
     return from_file(text, "the link, among what is kept")
+
+
+def wants_to_query(L: int, wants: Sequence[Want]) -> dict[str, str]:
+    """The parameter for what is wanted beside a scenario of that L; empty where nothing is."""
+    return {WANT: "\n".join(wants_text(L, wants)).rstrip("\n")} if wants else {}
+
+
+def wants_from_query(text: str) -> tuple[str, str]:
+    """The requests at L and the further lines of that parameter, cut to a bound and not yet read."""
+    requests, _, further = text[:MAX_WANT_LENGTH].partition("\n")
+    return requests, further

@@ -1,17 +1,24 @@
 """An answer of Target in words and rows: every page and the command line say the same."""
 
-from sizing.carried import Setting
+from collections.abc import Sequence
+
+from sizing.carried import Setting, Want
 from sizing.target import Answer, Row
-from sizing.units import count, ratio_range_text
+from sizing.units import count, ratio_range_text, requests_text
 
 WAY_COLUMNS = ("way", "the most", "split to set", "price")
 NEAR_COLUMNS = ("way", "instead", "price", "flags")
 NOTHING = "-"
 
 
+def wants_words(wants: Sequence[Want]) -> str:
+    """What is wanted."""
+    return " and ".join(f"{requests_text(want.requests)} of L = {count(want.L)}" for want in wants)
+
+
 def headline(answer: Answer) -> str:
     """Whether the wants fit, and the most that does."""
-    wants = " and ".join(f"{count(want.requests)} requests of L = {count(want.L)}" for want in answer.wants)
+    wants = wants_words(answer.wants)
     if answer.setting is not None:
         return f"{wants} fit."
     return f"{wants} do not fit: at most {' and '.join(count(most) for most in answer.here.most)}."

@@ -15,11 +15,12 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.parts.blocks import plain
 from pages.parts.inputs import draw_inputs, draw_sliders, hold, put, restore, standing
 from pages.parts.kept import fill
+from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX
 from sizing import Problem, Scenario, read_scenario
 from sizing.files import MOST
 from sizing.from_model import FILLED
 from sizing.link import KEPT as KEPT_QUERY
-from sizing.link import from_query, kept_from_query, to_query
+from sizing.link import WANT, from_query, kept_from_query, to_query, wants_from_query
 from sizing.scenario import DEFAULTS
 
 PAGES = {
@@ -142,14 +143,11 @@ def _read_kept() -> list[Problem]:
     return [one for one in found if isinstance(one, Problem)]
 
 
-WANT = "want"  # a link with it fills the boxes of the page Target: requests at L, then a line for each further length
-MAX_WANT_LENGTH = 500  # characters; twelve lengths take about 200
-
-
 def _read_wants() -> None:
-    requests, _, more = st.query_params.get(WANT, "")[:MAX_WANT_LENGTH].partition("\n")
-    fill("target_requests", requests)
-    fill("target_more", more)
+    """Fill the boxes of the page Target with what a link wants."""
+    requests, further = wants_from_query(st.query_params.get(WANT, ""))
+    fill(REQUESTS_BOX, requests)
+    fill(FURTHER_BOX, further)
 
 
 def _write_link(scenario: Scenario) -> None:

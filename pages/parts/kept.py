@@ -11,10 +11,15 @@ PREFIX = "kept_"
 def kept_box(key: str, first: Any, draw: Callable[..., Any]) -> Any:
     """Draw a box under `key` with what stood in it when its page was left, `first` at first; give what stands in it."""
     if key not in st.session_state:
-        st.session_state[key] = st.session_state.get(PREFIX + key, first)
+        st.session_state[key] = stood(key, first)
     value = draw(key=key)
     st.session_state[PREFIX + key] = value
     return value
+
+
+def stood(key: str, first: Any) -> Any:
+    """What stands in the box under `key`, or stood there when its page was left; `first` where it was never drawn."""
+    return st.session_state.get(PREFIX + key, first)
 
 
 def fill(key: str, value: Any) -> None:

@@ -1,0 +1,13 @@
+"""What is wanted on the page Target, for that page and for the sheet."""
+
+from pages.parts.kept import stood
+from sizing import Problem, Scenario
+from sizing.carried import Want
+from sizing.wanted import read_wants
+
+REQUESTS_BOX, FURTHER_BOX = "target_requests", "target_more"
+
+
+def wanted(scenario: Scenario) -> tuple[list[Want], list[Problem]]:
+    """What stands in the two boxes, read beside a scenario; a sentence for every part that cannot be read."""
+    return read_wants(scenario.L, str(stood(REQUESTS_BOX, "")), str(stood(FURTHER_BOX, "")).splitlines())
