@@ -16,19 +16,24 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from plotly.offline import get_plotlyjs
 
-from sizing import RefusedError, Scenario, Split, solve
+from sizing import RefusedError, Scenario, Sizing, Split, solve
+from sizing.carried import Want
+from sizing.compare import differing_inputs, names_of, results, solved
 from sizing.figures import LIGHT
 from sizing.flags import environment, flags, launch_flags
 from sizing.flips import flips
 from sizing.from_model import FILLED
 from sizing.lifts import lifts
-from sizing.link import from_query, to_query
+from sizing.link import KEPT, WANT, from_query, kept_from_query, to_query, wants_from_query
 from sizing.scenario import FIELDS, changed
-from sizing.sheet import PdfError, find_chromium, sheet_html, sheet_of, sheet_pdf
+from sizing.sheet import PdfError, find_chromium, sheet_of, sheet_pdf
 from sizing.sheet.inputs import COUNTS_IF, other_inputs, stated_inputs
+from sizing.target import aim
+from sizing.target_words import gates, headline, near_rows, reasons, way_rows
 from sizing.units import count
 from sizing.verdict import advice, idle_words, verdict
 from sizing.version import tool_version
+from sizing.wanted import read_wants
 from sizing.working import comparisons, working
 
 ON = date(2026, 3, 1)
@@ -80,7 +85,7 @@ class Sheet(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note an element; begin a row, a cell or a block to copy."""
         self.elements.append((tag, dict(attrs)))
-        if tag not in ("meta", "col", "br"):
+        if tag not in ("meta", "col", "wbr"):
             self._open.append(tag)
         if tag == "tr":
             self._row = []
@@ -128,7 +133,7 @@ def figures_of(html: str) -> dict[str, Any]:
 def test_every_number_is_the_solve_s(values: dict[str, Any]) -> None:
     """Verdict, flags, limits, flips, advice, working and both columns of the comparison, whole and in place."""
     sizing = solve(Scenario.model_validate(values))
-    sheet = read(sheet_html(sizing, on=ON))
+    sheet = read(sheet_of(sizing.scenario, on=ON))
     said = verdict(sizing)
     for sentence in (said.headline, " ".join(said.sentences), idle_words(sizing)):
         assert sentence in sheet.words
@@ -153,7 +158,7 @@ def test_every_number_is_the_solve_s(values: dict[str, Any]) -> None:
 def test_flags_are_there_to_copy(values: dict[str, Any]) -> None:
     """The launch flags and the environment are blocks of their own, to the letter."""
     sizing = solve(Scenario.model_validate(values))
-    found, sheet = flags(sizing), read(sheet_html(sizing, on=ON))
+    found, sheet = flags(sizing), read(sheet_of(sizing.scenario, on=ON))
     assert found is not None
     assert sheet.blocks == [text for text in (environment(sizing.scenario), launch_flags(sizing, found)) if text]
     assert found.why in sheet.words
@@ -298,6 +303,116 @@ def test_its_link_brings_the_scenario_back(values: dict[str, Any], base: str | N
     links = [found["href"] for tag, found in sheet.elements if tag == "a"]
     assert links == ([address] if base else [])
     assert from_query(dict(parse_qsl(urlsplit(address).query, keep_blank_values=True))) == (scenario, [])
+
+
+BESIDE = (
+    Scenario(),
+    Scenario(split="balanced", name="At the balance"),
+    Scenario(rest_gib=0.1, name="Too little"),
+    Scenario(mamba_radix_cache_strategy="no_buffer", name="Refused flags"),
+)
+WANTED = {"fit": [Want(L=9216, requests=64)], "do not": [Want(L=9216, requests=96), Want(L=32_768, requests=4)]}
+
+
+def headings(html: str) -> list[str]:
+    """The headings of the sections, in order."""
+    return re.findall(r"<h2>(.*?)</h2>", html)
+
+
+def test_what_is_kept_stands_side_by_side() -> None:
+    """Every row of the page Compare with its differences, the inputs that differ, and a figure with every name."""
+    html = sheet_of(Scenario(), on=ON, kept=BESIDE)
+    sheet, names = read(html), names_of(BESIDE)
+    assert sheet.rows.count(("", *names)) == 2
+    for row in (*results(solved(BESIDE)), *differing_inputs(BESIDE)):
+        assert (row.quantity, *row.cells) in sheet.rows
+    assert "The scenario of this sheet is Kimi-K3, TP8." in sheet.words
+    assert "The scenario of this sheet is none of these." in read(sheet_of(Scenario(D=4), on=ON, kept=BESIDE)).words
+    figure = figures_of(html)["compare"]
+    drawn = json.dumps(figure)
+    assert '"@' not in drawn
+    for name, found in zip(names, solved(BESIDE), strict=True):
+        assert (name in drawn) == isinstance(found, Sizing)
+    assert figure["layout"]["width"] == figures_of(html)["crossing"]["layout"]["width"]
+
+
+@pytest.mark.parametrize("wants", WANTED.values(), ids=WANTED)
+def test_the_target_is_the_page_s(wants: list[Want]) -> None:
+    """Headline and reasons, then the flags to copy; or every way and nearest point, with each accuracy gate once."""
+    answer, sheet = aim(Scenario(), wants), read(sheet_of(Scenario(), on=ON, wants=wants))
+    assert f"Target: {headline(answer)}" in sheet.words
+    assert reasons(answer) in sheet.words
+    if answer.setting is not None:
+        assert " ".join(answer.setting.flags) in sheet.blocks
+        assert "The nearest points that fit" not in sheet.words
+        return
+    assert gates(answer)
+    assert way_rows(answer) + near_rows(answer) == [row for row in sheet.rows if row in {*_target_rows(wants)}]
+    for at, gate in enumerate(gates(answer), start=1):
+        assert sheet.words.count(f"Accuracy gate {at}. {gate}") == 1
+
+
+def _target_rows(wants: list[Want]) -> list[tuple[str, ...]]:
+    answer = aim(Scenario(), wants)
+    return [*way_rows(answer), *near_rows(answer)]
+
+
+def test_what_is_not_given_leaves_no_trace() -> None:
+    """Without a target and with fewer than two scenarios the sheet is the one of its scenario alone."""
+    alone = sheet_of(Scenario(), on=ON)
+    assert not [title for title in headings(alone) if "Target" in title or "side by side" in title]
+    assert sheet_of(Scenario(), on=ON, kept=BESIDE[1:2]) == alone
+
+
+@pytest.mark.parametrize("wants", WANTED.values(), ids=WANTED)
+@pytest.mark.parametrize("scenario", [Scenario(), Scenario(D=4, name="Search, phase 2"), BESIDE[3]], ids=str)
+def test_its_link_brings_all_of_it_back(scenario: Scenario, wants: list[Want]) -> None:
+    """Scenario, comparison and target, as the dashboard reads them from an address."""
+    sheet = read(sheet_of(scenario, on=ON, link_base="https://pools.example/", kept=BESIDE, wants=wants))
+    (address,) = [found["href"] or "" for tag, found in sheet.elements if tag == "a"]
+    query = dict(parse_qsl(urlsplit(address).query, keep_blank_values=True))
+    assert kept_from_query(query.pop(KEPT)) == list(BESIDE)
+    requests, further = wants_from_query(query.pop(WANT))
+    assert read_wants(scenario.L, requests, further.splitlines()) == (wants, [])
+    assert from_query(query) == (scenario, [])
+
+
+def test_what_is_too_long_for_its_link_is_said() -> None:
+    """The rest of the sheet has its link all the same."""
+    long = [Scenario(L=L).model_copy(update={"name": "漢" * 200}) for L in range(1, 7)]
+    sheet = read(sheet_of(Scenario(L=4096), on=ON, kept=long))
+    assert "too long for a link, so this one leaves them out" in sheet.words
+    assert "?L=4096\n" in sheet.words
+
+
+def test_refused_flags_leave_the_comparison_and_no_target() -> None:
+    """Nothing follows from flags that are refused, and the sheet says so of the target."""
+    html = sheet_of(BESIDE[3], on=ON, kept=BESIDE, wants=WANTED["fit"])
+    assert "Wanted: 64 requests of L = 9,216. No setting follows from flags that are refused." in read(html).words
+    assert list(figures_of(html)) == ["compare"]
+    refused = [BESIDE[3], BESIDE[3].model_copy(update={"name": "Again"})]
+    assert figures_of(sheet_of(BESIDE[3], on=ON, kept=refused)) == {}
+
+
+def test_problem_names_of_what_is_kept_stay_text() -> None:
+    """They stand in a figure and in two tables; none becomes an element there."""
+    html = sheet_of(Scenario(), on=ON, kept=[hostile(), Scenario()], wants=WANTED["fit"])
+    plain = sheet_of(Scenario(), on=ON, kept=[Scenario(D=4, name="plain"), Scenario()], wants=WANTED["fit"])
+    assert len(scripts_of(html)) == 3
+    assert HOSTILE not in html
+    assert HOSTILE in [cell for row in read(html).rows for cell in row]
+    ours, theirs = ({(tag, tuple(sorted(found))) for tag, found in read(sheet).elements} for sheet in (plain, html))
+    assert theirs == ours
+    assert "<" not in re.sub(r"</?(b|br|span)\b[^<>]*>", "", " ".join(_texts(figures_of(html)["compare"])))
+
+
+def _texts(value: Any) -> list[str]:
+    """Every text in a figure."""
+    if isinstance(value, dict):
+        return [text for item in value.values() for text in _texts(item)]
+    if isinstance(value, list):
+        return [text for item in value for text in _texts(item)]
+    return [value] if isinstance(value, str) else []
 
 
 def test_it_says_what_made_it_and_when() -> None:

@@ -1,10 +1,11 @@
-"""The three figures of a sheet: the page's own, drawn at one width for screen and paper, in the light palette."""
+"""The figures of a sheet: the pages' own, drawn at one width for screen and paper, in the light palette."""
 
+from collections.abc import Sequence
 from html import escape
 from unicodedata import east_asian_width
 
 from sizing.figures import LIGHT, crossing_figure, memory_figure, painted, ratio_figure
-from sizing.figures.theme import Figure, inputs, layout
+from sizing.figures.theme import SEPARATOR, Figure, layout
 from sizing.solve import Sizing
 from sizing.split import Split
 
@@ -17,26 +18,34 @@ def sheet_figures(sizing: Sizing) -> dict[str, Figure]:
     """Crossing, ratio and memory by name; none where no split would start, for there is nothing to draw then."""
     if not isinstance(sizing.now, Split) and not isinstance(sizing.balanced, Split):
         return {}
+    title = sizing.scenario.title
+    named = sizing.model_copy(update={"scenario": sizing.scenario.model_copy(update={"name": inert(title)})})
     drawn = {
-        "crossing": crossing_figure(sizing),
-        "ratio": ratio_figure(sizing),
-        "memory": memory_figure(sizing),
+        "crossing": crossing_figure(named),
+        "ratio": ratio_figure(named),
+        "memory": memory_figure(named),
     }
-    return {name: painted(_fitted(figure, sizing), LIGHT) for name, figure in drawn.items()}
+    return {name: fitted(figure, names=(title,)) for name, figure in drawn.items()}
 
 
-def _fitted(figure: Figure, sizing: Sizing) -> Figure:
-    """A figure at the sheet's width: its inputs wrapped anew, and higher or lower by the lines that this makes."""
+def inert(words: str) -> str:
+    """Words that Plotly, which reads tags in its texts, shows as they are."""
+    return escape(words, quote=False)
+
+
+def fitted(figure: Figure, names: Sequence[str]) -> Figure:
+    """A figure at the sheet's width: the inputs under its title wrapped anew, and higher or lower by the lines that
+    this makes. `names` are the strangers' words among them."""
     old = figure["layout"]
-    pieces = [escape(piece, quote=False) for piece in inputs(sizing)]  # Plotly reads tags in its texts
-    wrapped = {"title": old["title"]["text"], "characters": _characters(sizing.scenario.title)}
+    pieces = [piece for line in old["title"]["subtitle"]["text"].split("<br>") for piece in line.split(SEPARATOR)]
+    wrapped = {"title": old["title"]["text"], "characters": min(map(_characters, names))}
     top = layout(pieces, height=old["height"], **wrapped)["margin"]["t"]
     height = old["height"] + top - old["margin"]["t"]
     new = layout(pieces, height=height, **wrapped)
     margin = old["margin"] | {"t": top}
-    return figure | {
-        "layout": old | {"title": new["title"], "margin": margin, "height": height, "width": WIDTH, "autosize": False}
-    }
+    sized = {"title": new["title"], "margin": margin, "height": height, "width": WIDTH, "autosize": False}
+    fit: Figure = painted(figure | {"layout": old | sized}, LIGHT)
+    return fit
 
 
 def _characters(name: str) -> int:

@@ -3,18 +3,23 @@
 import base64
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import cache
 from pathlib import Path
 
+from sizing.carried import Want
 from sizing.figures.theme import PRODUCT, Figure
 from sizing.problems import Refusal, RefusedError
 from sizing.scenario import Scenario
 from sizing.sheet import sections
+from sizing.sheet.compare import compared_figure, comparison_section
 from sizing.sheet.figures import sheet_figures
-from sizing.sheet.parts import Section, escaped, paragraph
+from sizing.sheet.parts import Section, escaped, figure_place, paragraph
+from sizing.sheet.reopen import reopen_section
+from sizing.sheet.target import nearest_section, target_section, unsolved_section, ways_section
 from sizing.solve import Sizing, solve
+from sizing.target import Answer, aim
 from sizing.verdict import verdict
 from sizing.version import tool_version
 
@@ -24,23 +29,40 @@ HERE = Path(__file__).parent
 POLICY = "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def sheet_of(scenario: Scenario, *, on: date, link_base: str | None = None) -> str:
-    """The sheet of any scenario, also of one whose flags are refused."""
+def sheet_of(
+    scenario: Scenario,
+    *,
+    on: date,
+    link_base: str | None = None,
+    kept: Sequence[Scenario] = (),
+    wants: Sequence[Want] = (),
+) -> str:
+    """The sheet of any scenario, also of one whose flags are refused, dated `on`.
+
+    `link_base` is the dashboard's address, to which the query is put. Two or more scenarios that are `kept` are put
+    side by side; what `wants` ask for is solved. Each is a part of the sheet only where it is given.
+    """
+    reopen = reopen_section(scenario, link_base, kept, wants)
     try:
-        return sheet_html(solve(scenario), on=on, link_base=link_base)
+        sizing = solve(scenario)
     except RefusedError as refused:
-        return refused_sheet_html(scenario, refused.refusal, on=on, link_base=link_base)
+        return _refused_sheet(scenario, refused.refusal, on, reopen, kept, wants)
+    return _sheet(sizing, on, reopen, kept, aim(scenario, wants) if wants else None)
 
 
-def sheet_html(sizing: Sizing, *, on: date, link_base: str | None = None) -> str:
-    """The sheet of a sizing, dated `on`. `link_base` is the dashboard's address, to which the query is put."""
+def _sheet(sizing: Sizing, on: date, reopen: Section, kept: Sequence[Scenario], answer: Answer | None) -> str:
     scenario, figures = sizing.scenario, sheet_figures(sizing)
+    alt = verdict(sizing).text
     parts = [
         _section(sections.verdict_section(sizing)),
+        _section(target_section(answer)) if answer else "",
         _section(sections.flags_section(sizing)),
-        _places(figures, verdict(sizing).text),
+        *(figure_place(name, alt) for name in figures),
         _section(sections.launch_section(sizing)),
-        _section(sections.reopen_section(scenario, link_base)),
+        _section(ways_section(answer)) if answer else "",
+        _section(nearest_section(answer)) if answer else "",
+        _section(comparison_section(scenario, kept)),
+        _section(reopen),
         _section(sections.limits_section(sizing)),
         _section(sections.flips_section(sizing)),
         _section(sections.advice_section(sizing)),
@@ -50,18 +72,27 @@ def sheet_html(sizing: Sizing, *, on: date, link_base: str | None = None) -> str
         _section(sections.comparisons_section(sizing)),
         _section(sections.allocations_section(sizing)),
     ]
-    return _document(scenario, parts, figures, on)
+    return _document(scenario, parts, figures | compared_figure(kept), on)
 
 
-def refused_sheet_html(scenario: Scenario, refusal: Refusal, *, on: date, link_base: str | None = None) -> str:
+def _refused_sheet(
+    scenario: Scenario,
+    refusal: Refusal,
+    on: date,
+    reopen: Section,
+    kept: Sequence[Scenario],
+    wants: Sequence[Want],
+) -> str:
     """The sheet of flags that are refused before any memory is counted: the refusal, its cure and the inputs."""
     parts = [
         _section(sections.refusal_section(refusal)),
-        _section(sections.reopen_section(scenario, link_base)),
+        _section(unsolved_section(wants)),
+        _section(comparison_section(scenario, kept)),
+        _section(reopen),
         _section(sections.inputs_section(scenario)),
         _section(sections.model_section(scenario)),
     ]
-    return _document(scenario, parts, {}, on)
+    return _document(scenario, parts, compared_figure(kept), on)
 
 
 def _document(scenario: Scenario, parts: Iterable[str], figures: dict[str, Figure], on: date) -> str:
@@ -96,15 +127,6 @@ def _header(scenario: Scenario, on: date) -> str:
 def _section(found: Section) -> str:
     """A section, or nothing where it has nothing to say."""
     return f"<section><h2>{escaped(found.title)}</h2>{found.body}</section>" if found.body else ""
-
-
-def _places(figures: dict[str, Figure], alt: str) -> str:
-    """Where the figures are drawn, which takes the sentence away that stands there where scripts do not run."""
-    without = paragraph("This figure is drawn by a script in this file, and scripts are off here.", "note")
-    return "".join(
-        f'<figure data-figure="{escaped(name)}" role="img" aria-label="{escaped(alt)}">{without}</figure>'
-        for name in figures
-    )
 
 
 def _data(figures: dict[str, Figure]) -> str:

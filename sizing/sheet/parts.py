@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
-SHORT = 8  # rows; a table up to this long stays on one page
+SHORT = 9  # rows; a table up to this long stays on one page
 
 
 class Section(NamedTuple):
@@ -35,6 +35,12 @@ def bullets(rows: Iterable[tuple[str, str]]) -> str:
     return f"<ul>{items}</ul>" if items else ""
 
 
+def figure_place(name: str, alt: str) -> str:
+    """Where a figure is drawn, which takes the sentence away that stands there where scripts do not run."""
+    without = paragraph("This figure is drawn by a script in this file, and scripts are off here.", "note")
+    return f'<figure data-figure="{escaped(name)}" role="img" aria-label="{escaped(alt)}">{without}</figure>'
+
+
 def table(
     columns: Sequence[str],
     rows: Iterable[Sequence[str]],
@@ -62,7 +68,10 @@ def table(
 
 
 def _cells(row: Sequence[str], kinds: Sequence[str]) -> str:
-    return "".join(f"<td{_class(kind)}>{escaped(cell)}</td>" for cell, kind in zip(row, kinds, strict=True))
+    """Cells in which a long variable breaks behind an underscore, as a long flag does behind a hyphen."""
+    return "".join(
+        f"<td{_class(kind)}>{escaped(cell).replace('_', '_<wbr>')}</td>" for cell, kind in zip(row, kinds, strict=True)
+    )
 
 
 def _class(kind: str) -> str:

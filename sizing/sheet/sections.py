@@ -1,11 +1,8 @@
 """The sections of a sheet, from the verdict down to its sources. Nothing here computes a new number."""
 
-from urllib.parse import urlencode
-
 from sizing import flips, lifts
 from sizing.flags import Flags, environment, flags, launch_flags
 from sizing.from_model import geometry_of
-from sizing.link import to_query
 from sizing.models import VERIFICATION_MEANS, byte_steps, entry
 from sizing.models.summary import layers_in_words
 from sizing.problems import Refusal
@@ -13,7 +10,7 @@ from sizing.reference import not_modelled
 from sizing.releases import RELEASES
 from sizing.scenario import Scenario
 from sizing.sheet.inputs import Input, other_inputs, stated_inputs
-from sizing.sheet.parts import Section, bullets, copyable, escaped, paragraph, table
+from sizing.sheet.parts import Section, bullets, copyable, paragraph, table
 from sizing.solve import Sizing
 from sizing.units import count
 from sizing.verdict import advice, idle_words, verdict
@@ -202,23 +199,3 @@ def sources_section(scenario: Scenario) -> Section:
     if scenario.model:
         rows.append((f"Configuration of {scenario.model}", "; ".join(entry(scenario.model).sources)))
     return Section("Sources", bullets(rows))
-
-
-def reopen_section(scenario: Scenario, link_base: str | None) -> Section:
-    """The link that brings this scenario back; every input that is not in it is as in the worked example."""
-    query = urlencode(to_query(scenario))
-    if not query:
-        words = "The dashboard opens on this scenario: no input differs from its worked example."
-        return Section("To open this again", paragraph(words) + (_link(link_base) if link_base else ""))
-    words = (
-        "Open the dashboard with this after its address; what is not in it is as in the worked example. This file is "
-        "complete in itself: it loads and sends nothing."
-    )
-    return Section("To open this again", paragraph(words) + _link(f"{(link_base or '').partition('?')[0]}?{query}"))
-
-
-def _link(address: str) -> str:
-    """An address in full, so that it survives paper; one to click where it is a web address."""
-    if address.startswith(("https://", "http://")):
-        return f'<p class="link"><a href="{escaped(address)}" rel="noreferrer">{escaped(address)}</a></p>'
-    return f'<p class="link">{escaped(address)}</p>'

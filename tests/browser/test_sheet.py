@@ -10,15 +10,25 @@ import pytest
 from playwright.sync_api import Browser, Dialog, Page, expect
 
 from sizing import Scenario
+from sizing.carried import Want
 from sizing.sheet import Paper, sheet_of, sheet_pdf
 from tests.browser.chromium import find_chromium
 from tests.browser.labels import CLIPPED, OVERLAPPING
 
 ON = date(2026, 3, 1)
 FIGURES = ("crossing", "ratio", "memory")
+KEPT = (
+    Scenario(),
+    Scenario(split="balanced", name="At the balance"),
+    Scenario(mamba_radix_cache_strategy="extra_buffer_lazy", L=32_768),
+    Scenario(rest_gib=0.1, name="Too little"),
+    Scenario(mamba_radix_cache_strategy="no_buffer", name="Refused flags"),
+    Scenario(attn_dp_size=2, name="Two attention-DP ranks"),
+)
+WANTED = (Want(L=9216, requests=96), Want(L=65_536, requests=16))
 SECONDS = 30_000  # [ms] what a slow machine may take to draw
 PX_PER_MM = 96 / 25.4
-MARGINS = (26, 30)  # [mm] left and right, top and bottom: @page in sheet.css
+MARGINS = (26, 26)  # [mm] left and right, top and bottom: @page in sheet.css
 PAPERS: dict[Paper, tuple[float, float]] = {"A4": (210, 297), "Letter": (215.9, 279.4)}  # [mm]
 SCENARIOS: list[dict[str, Any]] = [
     {},
@@ -41,6 +51,10 @@ TALLEST = """() => Math.max(...[...document.querySelectorAll('figure, tr, pre, t
   .map((element) => element.getBoundingClientRect().height))"""
 BREAKABLE = """() => [...document.querySelectorAll('figure, tr, pre, table.whole, div.whole')]
   .filter((element) => getComputedStyle(element).breakInside !== 'avoid').map((element) => element.tagName)"""
+# Headings, and words that lead to a table, a figure or a block, that may stand last on a page.
+ALONE = """() => [...document.querySelectorAll('h2, p.label'), ...[...document.querySelectorAll('p')]
+  .filter((element) => element.nextElementSibling?.matches('table, figure, pre, .label, .link'))]
+  .filter((element) => getComputedStyle(element).breakAfter !== 'avoid').map((element) => element.textContent)"""
 
 Open = Callable[..., Page]
 
@@ -62,11 +76,11 @@ def open_sheet(chromium: Browser, tmp_path: Path) -> Iterator[Open]:
     context.on("weberror", lambda error: said.append(str(error.error)))
     context.on("dialog", note)
 
-    def show(html: str, *, figures: bool = True) -> Page:
+    def show(html: str, *, figures: tuple[str, ...] = FIGURES) -> Page:
         file.write_text(html, encoding="utf-8")
         page = context.new_page()
         page.goto(file.as_uri())
-        for name in FIGURES if figures else ():
+        for name in figures:
             expect(page.locator(f'figure[data-figure="{name}"]')).to_have_attribute(
                 "data-drawn", "true", timeout=SECONDS
             )
@@ -95,9 +109,26 @@ def test_figures_are_drawn_whole_from_the_disk(open_sheet: Open, values: dict[st
 @pytest.mark.parametrize("values", SCENARIOS, ids=str)
 def test_on_paper_nothing_is_cut(open_sheet: Open, values: dict[str, Any]) -> None:
     """No box is wider than the page; what must not be split is never higher than one and is told not to be."""
-    page = open_sheet(sheet_of(Scenario.model_validate(values), on=ON, link_base="https://pools.example/"))
+    _whole_on_paper(open_sheet(sheet_of(Scenario.model_validate(values), on=ON, link_base="https://pools.example/")))
+
+
+@pytest.mark.parametrize("kept", [KEPT, KEPT[:2]], ids=len)
+def test_a_comparison_and_a_target_are_whole(open_sheet: Open, kept: tuple[Scenario, ...]) -> None:
+    """From the disk without a network, on screen and on paper, with the figure of the comparison."""
+    html = sheet_of(Scenario(), on=ON, link_base="https://pools.example/", kept=kept, wants=WANTED)
+    page = open_sheet(html, figures=(*FIGURES, "compare"))
+    expect(page.get_by_role("heading", name=f"{len(kept)} side by side")).to_be_visible()
+    expect(page.locator('figure[data-figure="compare"]')).to_contain_text("At the balance")
+    expect(page.get_by_role("heading", name="Target: 96 requests of L = 9,216 and 16 requests of")).to_be_visible()
+    for found in (CLIPPED, OVERLAPPING, WIDER):
+        assert page.evaluate(found) == []
+    _whole_on_paper(page)
+
+
+def _whole_on_paper(page: Page) -> None:
     page.emulate_media(media="print")
     assert page.evaluate(BREAKABLE) == []
+    assert page.evaluate(ALONE) == []
     for paper in PAPERS.values():
         width, height = (int((size - margin) * PX_PER_MM) for size, margin in zip(paper, MARGINS, strict=True))
         page.set_viewport_size({"width": width, "height": height})
@@ -146,7 +177,7 @@ def test_text_of_a_stranger_stays_text(open_sheet: Open) -> None:
 
 def test_a_refused_launch_gives_a_sheet_of_words(open_sheet: Open) -> None:
     """The refusal, its cure and the inputs; no place of a figure stays empty."""
-    page = open_sheet(sheet_of(Scenario(mamba_radix_cache_strategy="no_buffer"), on=ON), figures=False)
+    page = open_sheet(sheet_of(Scenario(mamba_radix_cache_strategy="no_buffer"), on=ON), figures=())
     expect(page.get_by_text("SGLang would refuse to start.")).to_be_visible()
     expect(page.get_by_text("Set --page-size 1 (now 64) or choose another strategy.")).to_be_visible()
     assert page.locator("figure").count() == 0

@@ -1,0 +1,49 @@
+"""The comparison of a sheet: scenarios kept side by side, in the figure and the tables of the page Compare."""
+
+from collections.abc import Sequence
+
+from sizing.compare import Row, differing_inputs, names_of, results, solved
+from sizing.figures.compare import compare_figure
+from sizing.figures.theme import Figure
+from sizing.scenario import Scenario
+from sizing.sheet.figures import fitted, inert
+from sizing.sheet.parts import Section, figure_place, paragraph, table
+from sizing.solve import Sizing
+
+LEAST = 2  # scenarios that make a comparison
+WIDEST = 24  # [%] of the page for a column, so that two of them do not stand far apart
+FIGURE = "compare"
+
+
+def compared_figure(kept: Sequence[Scenario]) -> dict[str, Figure]:
+    """What each runs over L, by the figure's name; none where there is nothing to compare or to draw."""
+    names = names_of(tuple(kept))
+    sizings = {
+        inert(name): found for name, found in zip(names, solved(tuple(kept)), strict=True) if isinstance(found, Sizing)
+    }
+    return {FIGURE: fitted(compare_figure(sizings), names=names)} if len(kept) >= LEAST and sizings else {}
+
+
+def comparison_section(scenario: Scenario, kept: Sequence[Scenario]) -> Section:
+    """In what they differ, what runs over L, and the results with their differences from the first; empty for fewer
+    than two."""
+    title = f"{len(kept)} side by side"
+    if len(kept) < LEAST:
+        return Section(title, "")
+    names, found = names_of(tuple(kept)), solved(tuple(kept))
+    own = names[list(kept).index(scenario)] if scenario in kept else "none of these"
+    words = (
+        f"The scenario of this sheet is {own}. Requests are those of the whole deployment, slots and GiB those of one "
+        "rank; in brackets stands the difference from the first."
+    )
+    drawn = figure_place(FIGURE, title) if any(isinstance(one, Sizing) for one in found) else ""
+    differ = differing_inputs(tuple(kept))
+    inputs = paragraph("In what they differ:", "label") + _table(names, differ, "") if differ else ""
+    return Section(title, paragraph(words) + inputs + drawn + _table(names, results(found), "number"))
+
+
+def _table(names: tuple[str, ...], rows: tuple[Row, ...], kind: str) -> str:
+    width = min(WIDEST, 84 // len(names))
+    widths = (100 - width * len(names), *(width for _ in names))
+    cells = [(row.quantity, *row.cells) for row in rows]
+    return table(("", *names), cells, widths, dict.fromkeys(range(1, len(names) + 1), kind))

@@ -1,0 +1,50 @@
+"""The target of a sheet: whether what is wanted fits and what to set; else what could be set instead, and its price."""
+
+from collections.abc import Sequence
+
+from sizing.carried import Want
+from sizing.sheet.parts import Section, copyable, paragraph, table
+from sizing.target import Answer
+from sizing.target_words import (
+    NEAR_COLUMNS,
+    WAY_COLUMNS,
+    gates,
+    headline,
+    near_rows,
+    reasons,
+    wants_words,
+    way_rows,
+)
+
+WAYS, NEAREST = "What else could be set, on this rest", "The nearest points that fit"
+
+
+def target_section(answer: Answer) -> Section:
+    """The target in words, with the flags that carry it or where the alternatives stand."""
+    if answer.setting is not None:
+        body = copyable(" ".join(answer.setting.flags))
+    else:
+        body = paragraph(f"See “{WAYS}” and “{NEAREST}” below.")
+    return Section(f"Target: {headline(answer)}", paragraph(reasons(answer)) + body)
+
+
+def ways_section(answer: Answer) -> Section:
+    """Every other way with the most it runs; empty where the target fits."""
+    if answer.setting is not None:
+        return Section(WAYS, "")
+    gated = "".join(paragraph(f"Accuracy gate {at}. {gate}") for at, gate in enumerate(gates(answer), start=1))
+    return Section(WAYS, table(WAY_COLUMNS, way_rows(answer), (42, 14, 15, 29), {1: "number"}) + gated)
+
+
+def nearest_section(answer: Answer) -> Section:
+    """The nearest points of the deployment and of each way; empty where the target fits."""
+    if answer.setting is not None:
+        return Section(NEAREST, "")
+    rows = table(NEAR_COLUMNS, near_rows(answer), (22, 17, 27, 34), {3: "code"})
+    return Section(NEAREST, rows or paragraph("No point fits on any axis."))
+
+
+def unsolved_section(wants: Sequence[Want]) -> Section:
+    """What is wanted of flags that are refused; empty where nothing is."""
+    words = f"Wanted: {wants_words(wants)}. No setting follows from flags that are refused." if wants else ""
+    return Section("Target", paragraph(words))
