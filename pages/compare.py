@@ -1,7 +1,5 @@
 """Compare: up to six scenarios on the same axes and in one table; a sweep of this one; files and sheets to hand on."""
 
-import json
-from datetime import date
 from functools import partial
 from typing import get_args
 
@@ -12,6 +10,7 @@ from pages.parts.blocks import plain, table_text
 from pages.parts.frame import KEPT, show_page
 from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
+from pages.parts.sheet import show_sheet
 from sizing import RefusedError, Scenario, Sizing, solve
 from sizing.compare import differing_inputs, names_of, results, solved
 from sizing.exports import context_csv, curves_json, ratio_csv, result_csv, result_json
@@ -20,7 +19,6 @@ from sizing.figures.compare import compare_figure
 from sizing.files import MAX_LENGTH, from_file, to_file
 from sizing.link import kept_to_query, to_query
 from sizing.scenario import changed, label
-from sizing.sheet import PdfError, find_chromium, sheet_of, sheet_pdf
 from sizing.sweep import SweepInput, axis_of
 
 SWEPT: tuple[SweepInput, ...] = get_args(SweepInput)
@@ -145,23 +143,12 @@ def _sweep(scenario: Scenario) -> None:
 
 
 def _take_away(scenario: Scenario) -> None:
-    """The review sheet and the numbers, made when they are asked for."""
-    st.markdown("#### Take it away: the scenario of the sidebar as a review sheet, or its numbers")
+    """The review sheet, made when it is asked for, and the numbers."""
+    st.markdown("#### Take it away: a review sheet, or the numbers of the scenario of the sidebar")
+    show_sheet(scenario)
     try:
         sizing = solve(scenario)
     except RefusedError:
-        sizing = None
-    query = json.dumps(scenario.differences(), sort_keys=True)
-    if st.button("Make the review sheet", key="make_sheet"):
-        sheet = sheet_of(scenario, on=date.today())
-        st.session_state["sheet"] = (query, sheet, _pdf(sheet))
-    made = st.session_state.get("sheet")
-    places = st.columns(3)
-    if made is not None and made[0] == query:
-        places[0].download_button("Sheet, HTML", made[1], "review-sheet.html", "text/html", on_click="ignore")
-        if made[2] is not None:
-            places[1].download_button("Sheet, PDF", made[2], "review-sheet.pdf", "application/pdf", on_click="ignore")
-    if sizing is None:
         return
     files = (
         ("Result, JSON", result_json(sizing), "result.json", "application/json"),
@@ -170,19 +157,9 @@ def _take_away(scenario: Scenario) -> None:
         ("Curve over L, CSV", context_csv(sizing), "over-context.csv", "text/csv"),
         ("Curve over r, CSV", ratio_csv(sizing), "over-ratio.csv", "text/csv"),
     )
-    for place, (title, data, name, kind) in zip(st.columns(len(files)), files, strict=True):
-        place.download_button(title, data, name, kind, on_click="ignore")
-
-
-def _pdf(sheet: str) -> bytes | None:
-    """The same on paper, where a browser engine is present; None where none is, or where it fails."""
-    if find_chromium() is None:
-        return None
-    try:
-        return sheet_pdf(sheet)
-    except PdfError as failed:
-        st.warning(plain(str(failed)))
-        return None
+    row = st.container(horizontal=True)
+    for title, data, name, kind in files:
+        row.download_button(title, data, name, kind, on_click="ignore")
 
 
 show_page("Compare", show_compare)

@@ -3,40 +3,44 @@
 from functools import partial
 
 import streamlit as st
-from pydantic import ValidationError
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain, table_text
-from pages.parts.frame import WANT, show_page
+from pages.parts.frame import show_page
 from pages.parts.kept import kept_box
+from pages.parts.sheet import show_sheet
+from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX, wanted
 from sizing import RefusedError, Scenario
 from sizing.carried import Setting, Want
-from sizing.link import to_query
-from sizing.problems import from_validation
+from sizing.link import to_query, wants_to_query
 from sizing.target import Answer, aim
 from sizing.target_words import NEAR_COLUMNS, WAY_COLUMNS, gates, headline, near_rows, reasons, way_rows
 from sizing.units import count
 
 MAX_LINKS = 3  # to the balance page, of the ways that fit: those that change least come first
-MAX_LINES = 12  # of further lengths; a page for a review has no room for more
-LABELS = {"L": "L", "requests": "Wanted requests"}
 
 
 def show_target(scenario: Scenario) -> None:
-    """The page, from the wanted requests down."""
+    """The page, from the wanted requests down to the sheet."""
     first = st.container()
-    wanted, more = st.columns(2)
+    left, right = st.columns(2)
     title = f"Wanted requests at L = {count(scenario.L)}, all ranks"
-    requests = str(kept_box("target_requests", "", partial(wanted.text_input, title, placeholder="64")))
-    further = partial(more.text_area, "Further lengths, L and requests in each line", height=100, placeholder="32K 16")
-    lines = str(kept_box("target_more", "", further))
-    wants, faults = _wants(scenario, requests, lines)
+    kept_box(REQUESTS_BOX, "", partial(left.text_input, title, placeholder="64"))
+    further = "Further lengths, L and requests in each line"
+    kept_box(FURTHER_BOX, "", partial(right.text_area, further, height=100, placeholder="32K 16"))
+    wants, faults = wanted(scenario)
     for fault in faults:
-        st.error(plain(fault))
-    if faults:
-        return
-    if not wants:
+        st.error(plain(fault.sentence))
+    if not wants and not faults:
         first.markdown("### How many requests do you want to run?\n\nEnter a number; L is that of the sidebar.")
-        return
+    if wants and not faults:
+        _answer(scenario, wants, first)
+    st.markdown("#### Take it away: a review sheet")
+    show_sheet(scenario)
+
+
+def _answer(scenario: Scenario, wants: list[Want], first: DeltaGenerator) -> None:
+    """The headline to where it comes first, then the setting or what else could be set, and a link."""
     try:
         answer = aim(scenario, wants)
     except RefusedError as refused:
@@ -47,30 +51,8 @@ def show_target(scenario: Scenario) -> None:
         _setting(answer.setting)
     else:
         _instead(answer)
-    query = to_query(scenario) | {WANT: f"{requests.strip()}\n{lines.strip()}".strip("\n")}
-    if requests.strip():
-        st.page_link("pages/target.py", label="Link to this target", query_params=query)
-
-
-def _wants(scenario: Scenario, requests: str, lines: str) -> tuple[list[Want], list[str]]:
-    """What is wanted, and a sentence for every line that cannot be read."""
-    rows = [("", str(scenario.L), requests)] if requests.strip() else []
-    further = [line for line in lines.splitlines() if line.strip()]
-    wants, faults = [], []
-    for number, line in enumerate(further[:MAX_LINES], start=1):
-        words = line.replace("\t", " ").split()
-        if len(words) == 2:
-            rows.append((f"Line {number}: ", words[0], words[1]))
-        else:
-            faults.append(f"Line {number} must hold two numbers, L and requests, such as 32K 16.")
-    if len(further) > MAX_LINES:
-        faults.append(f"There are {len(further)} further lengths: give at most {MAX_LINES}.")
-    for where, L, number_of in rows:
-        try:
-            wants.append(Want.model_validate({"L": L, "requests": number_of}))
-        except ValidationError as error:
-            faults += [f"{where}{problem.sentence}" for problem in from_validation(error, LABELS)]
-    return wants, faults
+    query = to_query(scenario) | wants_to_query(scenario.L, wants)
+    st.page_link("pages/target.py", label="Link to this target", query_params=query)
 
 
 def _setting(setting: Setting) -> None:

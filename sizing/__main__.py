@@ -10,8 +10,6 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import NoReturn, get_args
 
-from pydantic import ValidationError
-
 from sizing.bootlog import Boot, Log, read_chunks, read_file
 from sizing.carried import Want
 from sizing.diagnosis import Diagnosis, as_printed, diagnose, likely_model, models_that_fit, no_cure, readings
@@ -36,8 +34,8 @@ from sizing.models import (
 )
 from sizing.models.fields import MAX_FILE_BYTES
 from sizing.models.summary import layers_in_words
-from sizing.problems import Problem, RefusedError, from_validation, listed, shown
-from sizing.scenario import DEFAULTS, FIELDS, Scenario, extra, read_scenario
+from sizing.problems import Problem, RefusedError, listed, shown
+from sizing.scenario import DEFAULTS, FIELDS, Scenario, changed, extra, read_scenario
 from sizing.sheet import PdfError, sheet_of, sheet_pdf
 from sizing.solve import Sizing, solve
 from sizing.specification import token_equiv
@@ -45,6 +43,7 @@ from sizing.target import Answer, aim
 from sizing.target_words import NEAR_COLUMNS, WAY_COLUMNS, gates, headline, near_rows, way_rows
 from sizing.units import count, number
 from sizing.verdict import advice, verdict
+from sizing.wanted import read_wants
 from sizing.working import comparisons, working
 
 CHUNK = 2**20  # bytes of a log that are read at a time
@@ -81,9 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     plan.add_argument("file", metavar="FILE", help="JSON file, or - for standard input")
     plan.add_argument("--json", action="store_true", help="print every number as JSON instead of a short table")
-    plan.add_argument(
-        "--sheet", metavar="OUT", help="write a review sheet too: .html, or .pdf where Chromium is present"
-    )
+    _add_sheet(plan)
     plan.add_argument("--save", metavar="OUT", help="write the scenario as a file that the page Compare loads")
     _add_choice(plan)
     plan.set_defaults(run=_plan)
@@ -110,7 +107,15 @@ def _parser() -> argparse.ArgumentParser:
     target.add_argument("file", metavar="FILE", help="JSON file, or - for standard input")
     target.add_argument("requests", metavar="REQUESTS", help="wanted requests of the whole deployment")
     target.add_argument("--length", metavar="L", help="context per request [tokens] (the scenario's)")
+    target.add_argument(
+        "--also",
+        metavar="L:REQUESTS",
+        action="append",
+        default=[],
+        help="a further length and the requests wanted of it, such as 32K:16; give it again for each",
+    )
     _add_choice(target)
+    _add_sheet(target)
     target.set_defaults(run=_target)
     log = commands.add_parser(
         "log",
@@ -129,6 +134,15 @@ def _add_choice(command: argparse.ArgumentParser) -> None:
     command.add_argument("--scenario", metavar="N", type=int, help="which one of a file that the page Compare saved")
 
 
+def _add_sheet(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--sheet",
+        metavar="OUT",
+        help="write a review sheet too, with every scenario of FILE side by side: .html, or .pdf where Chromium is "
+        "present",
+    )
+
+
 def _fields_help() -> str:
     lines = ["inputs (name, default, what):"]
     for name, field in FIELDS.items():
@@ -139,7 +153,8 @@ def _fields_help() -> str:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    scenario = _read_scenario(options.file, options.scenario)
+    kept = _read_scenarios(options.file)
+    scenario = _chosen(kept, options.scenario)
     try:
         sizing = solve(scenario)
     except RefusedError as refused:
@@ -147,17 +162,17 @@ def _plan(options: argparse.Namespace) -> int:
         return REFUSED
     print(result_json(sizing) if options.json else _as_table(sizing), flush=True)
     if options.sheet:
-        _write_sheet(scenario, Path(options.sheet))
+        _write_sheet(scenario, Path(options.sheet), kept)
     if options.save:
         _write(Path(options.save), to_file([scenario]).encode("utf-8"), where="--save")
     return 0 if hasattr(sizing.now, "runs") else REFUSED
 
 
-def _write_sheet(scenario: Scenario, out: Path) -> None:
+def _write_sheet(scenario: Scenario, out: Path, kept: Sequence[Scenario], wants: Sequence[Want] = ()) -> None:
     """The review sheet as HTML, or as PDF by the ending of its name."""
     if out.suffix.lower() not in (".html", ".htm", ".pdf"):
         _stop_with(f"{shown(out)} ends in neither .html nor .pdf: name one of them.", where="--sheet")
-    page = sheet_of(scenario, on=date.today())
+    page = sheet_of(scenario, on=date.today(), kept=kept, wants=wants)
     try:
         data = sheet_pdf(page) if out.suffix.lower() == ".pdf" else page.encode("utf-8")
         if data is None:
@@ -175,16 +190,23 @@ def _write(out: Path, data: bytes, where: str) -> None:
 
 
 def _target(options: argparse.Namespace) -> int:
-    scenario = _read_scenario(options.file, options.scenario)
+    kept = _read_scenarios(options.file)
+    scenario = _chosen(kept, options.scenario)
+    if options.length is not None:
+        at_length = changed(scenario, L=options.length)
+        scenario = at_length if isinstance(at_length, Scenario) else _stop(at_length)
+    labels = {"requests": "REQUESTS"}
+    wants, problems = read_wants(scenario.L, options.requests, options.also, line="--also {}", labels=labels)
+    if problems or not wants:
+        _stop(problems or [Problem(where="REQUESTS", sentence="REQUESTS is empty: give a number.")])
     try:
-        want = Want.model_validate({"L": options.length or scenario.L, "requests": options.requests})
-        answer = aim(scenario, [want])
-    except ValidationError as error:
-        _stop(from_validation(error, {"requests": "REQUESTS", "L": "--length"}))
+        answer = aim(scenario, wants)
     except RefusedError as refused:
         print(refused, file=sys.stderr)
         return REFUSED
-    print("\n".join(_target_lines(answer)))
+    print("\n".join(_target_lines(answer)), flush=True)
+    if options.sheet:
+        _write_sheet(scenario, Path(options.sheet), kept, wants)
     return 0 if answer.setting else REFUSED
 
 
@@ -301,8 +323,8 @@ def _stop_with(sentence: str, where: str = "FILE") -> NoReturn:
     _stop([Problem(where=where, sentence=sentence)])
 
 
-def _read_scenario(file: str, at: int | None) -> Scenario:
-    """The scenario of a file, or the one that is asked for of several."""
+def _read_scenarios(file: str) -> list[Scenario]:
+    """The scenarios of a file, of which there is at least one."""
     name = "standard input" if file == "-" else file
     try:
         found = from_file(_head(file), name)
@@ -313,6 +335,11 @@ def _read_scenario(file: str, at: int | None) -> Scenario:
     kept = [one for one in found if isinstance(one, Scenario)]
     if not kept:
         _stop([one for one in found if isinstance(one, Problem)])
+    return kept
+
+
+def _chosen(kept: list[Scenario], at: int | None) -> Scenario:
+    """The one that is asked for of several."""
     if at is None and len(kept) > 1:
         names = ", ".join(f"{number} {shown(one.title)}" for number, one in enumerate(kept, start=1))
         _stop_with(f"It holds {len(kept)} scenarios: {names}. Say which.", where="--scenario")

@@ -1,18 +1,22 @@
 """The page Compare: scenarios kept from any page, side by side; the sweep; files, sheets and numbers to take away."""
 
 import json
+from datetime import date
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.parts.sheet import FAULTY, MADE
 from sizing import Scenario, solve
 from sizing.__main__ import main
+from sizing.carried import Want
 from sizing.compare import differing_inputs, names_of, results, solved
 from sizing.figures import DARK, LIGHT, painted
 from sizing.figures.compare import compare_figure
 from sizing.files import from_file, to_file
-from sizing.link import KEPT, kept_to_query
+from sizing.link import KEPT, WANT, kept_to_query
+from sizing.sheet import sheet_of
 
 TIMEOUT = 60  # seconds; the harness gives three unless told otherwise
 THREE = (Scenario(), Scenario(split="balanced"), Scenario(mamba_radix_cache_strategy="extra_buffer_lazy", L=32_768))
@@ -85,6 +89,8 @@ def test_a_scenario_survives_every_way_round(
         assert from_file(out.read_text(encoding="utf-8")) == [scenario]
         assert main(["plan", str(out), "--sheet", str(folder / "out.html")]) == 0
     assert "35 requests run at L = 32,768" in (folder / "out.html").read_text(encoding="utf-8")
+    assert main(["plan", str(saved), "--scenario", "2", "--sheet", str(folder / "all.html")]) == 0
+    assert (folder / "all.html").read_text(encoding="utf-8") == sheet_of(THREE[1], on=date.today(), kept=THREE)
     capsys.readouterr()
     for wrong in ([], ["--scenario", "4"], ["--scenario", "0"]):
         with pytest.raises(SystemExit):
@@ -126,10 +132,60 @@ def test_the_inputs_of_the_sweep_stay_over_page_changes(balance: AppTest) -> Non
     assert page.selectbox(key="sweep_y").value == "dcp_size"
 
 
+@pytest.fixture
+def _no_pdf(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No Chromium, which would take seconds to print each sheet."""
+    monkeypatch.setenv("CHROMIUM", "none")
+
+
+def downloads(page: AppTest) -> list[str]:
+    """What can be taken from the page."""
+    return [button.proto.label for button in page.get("download_button")]
+
+
+@pytest.mark.usefixtures("_no_pdf")
 def test_a_sheet_is_made_on_request(balance: AppTest) -> None:
     """The button makes it; a change of the scenario takes it away again."""
     page = balance.switch_page("pages/compare.py").run()
-    assert next(button.proto.label for button in page.get("download_button")) == "Result, JSON"
+    assert downloads(page)[0] == "Result, JSON"
+    page.button(key="make_sheet").click().run()
+    assert not page.exception
+    assert downloads(page)[:2] == ["Sheet, HTML", "Result, JSON"]
+    page.session_state["L"] = "16384"
+    assert downloads(page.run())[0] == "Result, JSON"
+
+
+@pytest.mark.usefixtures("_no_pdf")
+def test_the_sheet_carries_what_is_kept_and_what_is_wanted() -> None:
+    """Both are said before, are on it, and take it away again where they change; it is the same on Target."""
+    page = AppTest.from_file("../app.py", default_timeout=TIMEOUT)
+    page.query_params[KEPT] = (kept_to_query(THREE) or {})[KEPT]
+    page.query_params[WANT] = "96\n32K 16"
+    page = page.run().switch_page("pages/compare.py").run()
+    target = "the target of 96 requests of L = 9,216 and 16 requests of L = 32,768"
+    assert f"On the sheet: the scenario of the sidebar, {target}, 3 scenarios side by side." in words(page)
+    page.button(key="make_sheet").click().run()
+    html = page.session_state[MADE][1]
+    wants = (Want(L=9216, requests=96), Want(L=32_768, requests=16))
+    assert html == sheet_of(Scenario(), on=date.today(), kept=THREE, wants=wants)
+    page.switch_page("pages/target.py").run()
+    assert downloads(page) == ["Sheet, HTML"]
+    page.text_input(key="target_requests").set_value("64").run()
+    assert downloads(page) == []
+
+
+@pytest.mark.usefixtures("_no_pdf")
+def test_a_target_that_cannot_be_read_is_left_off_the_sheet() -> None:
+    """A sentence says so on both pages, and the sheet is made."""
+    page = AppTest.from_file("../app.py", default_timeout=TIMEOUT)
+    page.query_params[WANT] = "many"
+    page.run()
+    for name in ("pages/compare.py", "pages/target.py"):
+        page.switch_page(name).run()
+        assert [warning.value for warning in page.warning] == [FAULTY]
+        page.button(key="make_sheet").click().run()
+        assert not page.exception
+        assert page.session_state[MADE][1] == sheet_of(Scenario(), on=date.today())
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,16 @@
 """The page Target and the command that says the same: what fits, what does not, and what would."""
 
+from datetime import date
+from pathlib import Path
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.parts.frame import WANT
 from sizing import Scenario, solve
 from sizing.carried import Want
+from sizing.files import to_file
+from sizing.link import WANT
+from sizing.sheet import sheet_of
 from sizing.target import aim
 from sizing.target_words import way_rows
 from tests.conftest import Run
@@ -95,6 +100,34 @@ def test_the_command_says_what_fits_and_what_would(target: Run) -> None:
     assert "rest 31.54 GiB per rank instead of 28.529 GiB" in printed
     assert target("{}", "4", "--length", "32K")[0] == 0
     assert target("{}", "none") == (2, "", "REQUESTS must be a whole number, not “none”.\n")
+    assert target("{}", "") == (2, "", "REQUESTS is empty: give a number.\n")
+    assert target("{}", "4", "--length", "0") == (2, "", "L must be 1 or more, not “0”.\n")
+
+
+def test_the_command_takes_further_lengths(target: Run) -> None:
+    """As the page's lines do: one setting for all, and a sentence for each that cannot be read."""
+    status, printed, said = target("{}", "10", "--also", "64K:4", "--also", "128K 1")
+    assert (status, said) == (0, "")
+    assert printed.startswith(
+        "10 requests of L = 9,216 and 4 requests of L = 65,536 and 1 request of L = 131,072 fit.\n"
+    )
+    assert target("{}", "10", "--also", "64K", "--also", "64K:none") == (
+        2,
+        "",
+        "--also 1 must hold two numbers, L and requests, such as 32K 16.\n"
+        "--also 2: Wanted requests must be a whole number, not “none”.\n",
+    )
+
+
+def test_the_command_writes_the_sheet_with_the_target(target: Run, tmp_path: Path) -> None:
+    """The target and all that the file holds, of the scenario at the length that is asked for."""
+    kept = [Scenario(), Scenario(split="balanced")]
+    out = tmp_path / "out.html"
+    arguments = ("96", "--also", "32K:16", "--scenario", "2", "--length", "8K", "--sheet", str(out))
+    assert target(to_file(kept), *arguments)[0] == 1
+    wants = [Want(L=8192, requests=96), Want(L=32_768, requests=16)]
+    sheet = sheet_of(Scenario(split="balanced", L=8192), on=date.today(), kept=kept, wants=wants)
+    assert out.read_text(encoding="utf-8") == sheet
 
 
 def test_a_link_brings_what_is_wanted() -> None:

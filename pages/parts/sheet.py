@@ -1,0 +1,57 @@
+"""The review sheet on a page: of the scenario, what is kept beside it and what is wanted, made when it is asked for."""
+
+from datetime import date
+
+import streamlit as st
+
+from pages.parts.blocks import plain
+from pages.parts.frame import KEPT
+from pages.parts.wanted import wanted
+from sizing import Scenario
+from sizing.carried import Want
+from sizing.sheet import PdfError, find_chromium, sheet_of, sheet_pdf
+from sizing.sheet.compare import LEAST
+from sizing.target_words import wants_words
+
+FAULTY = "What is wanted on the page Target cannot be read, so the sheet is made without it: correct it there."
+MADE = "sheet"  # in the session: what the last sheet was made of, its HTML and its PDF
+
+
+def show_sheet(scenario: Scenario) -> None:
+    """The button that makes the sheet, and the files of the one that is made, until anything on it changes."""
+    every: list[Scenario] = st.session_state.get(KEPT, [])
+    kept = tuple(every) if len(every) >= LEAST else ()
+    found, faults = wanted(scenario)
+    wants = () if faults else tuple(found)
+    st.caption(plain(_on_it(kept, wants)))
+    if faults:
+        st.warning(FAULTY)
+    of = (scenario, kept, wants)
+    row = st.container(horizontal=True)
+    if row.button("Make the review sheet", key="make_sheet"):
+        html = sheet_of(scenario, on=date.today(), kept=kept, wants=wants)
+        st.session_state[MADE] = (of, html, _pdf(html))
+    made = st.session_state.get(MADE)
+    if made is None or made[0] != of:
+        return
+    row.download_button("Sheet, HTML", made[1], "review-sheet.html", "text/html", on_click="ignore")
+    if made[2] is not None:
+        row.download_button("Sheet, PDF", made[2], "review-sheet.pdf", "application/pdf", on_click="ignore")
+
+
+def _on_it(kept: tuple[Scenario, ...], wants: tuple[Want, ...]) -> str:
+    """What the sheet holds, and what it could hold besides."""
+    target = f"the target of {wants_words(wants)}" if wants else "no target (the page Target sets one)"
+    beside = f"{len(kept)} scenarios side by side" if kept else "no comparison (keep two or more)"
+    return f"On the sheet: the scenario of the sidebar, {target}, {beside}."
+
+
+def _pdf(html: str) -> bytes | None:
+    """The same on paper, where a browser engine is present; None where none is, or where it fails."""
+    if find_chromium() is None:
+        return None
+    try:
+        return sheet_pdf(html)
+    except PdfError as failed:
+        st.warning(plain(str(failed)))
+        return None
