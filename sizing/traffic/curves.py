@@ -6,7 +6,7 @@ import numpy as np
 
 from sizing.optimum import kv_tokens_for
 from sizing.pools import pools_from_slots, rank_of
-from sizing.traffic.held import COARSE, demand, needed, reach
+from sizing.traffic.held import demand, needed, reach
 from sizing.traffic.mix import Array, Counts
 from sizing.traffic.running import Traffic, Way, around
 
@@ -52,8 +52,8 @@ def in_use(way: Way, traffic: Traffic) -> InUse:
     one, tokens, requests = traffic.one, way.split.kv_tokens, way.split.admitted
     if one.deviation == 0:
         return InUse(np.array([requests * one.most / tokens]), np.ones(1))
-    found = demand(one, requests, max(tokens, reach(one, requests)), COARSE)
-    chances = np.diff((found.most + found.least) / 2, prepend=0)
+    found = demand(one, requests, max(tokens, reach(one, requests)))
+    chances = np.diff(found.below, prepend=0)
     wide = max(1, len(chances) // (POINTS * 4))
     chances = np.add.reduceat(chances, np.arange(0, len(chances), wide))
     pool = (np.arange(len(chances)) * wide + wide / 2) * found.step / tokens
@@ -78,7 +78,7 @@ def needs(traffic: Traffic, most: int) -> Needs:
     """What 1 to `most` requests need, and what KV is left beside their slots."""
     scenario, risks = traffic.sizing.scenario, around(traffic.risk)
     requests = np.unique(np.linspace(1, max(most, 2), NEEDS).astype(np.int64))
-    middle = [sum(needed(traffic.one, int(C), risks, COARSE)[1]) / 2 for C in requests]
+    middle = [needed(traffic.one, int(C), risks)[1] for C in requests]
     rank = rank_of(scenario)
     left = kv_tokens_for(pools_from_slots(rank, requests * rank.S), requests)
     return Needs(requests, np.array(middle), requests * scenario.L, left)

@@ -9,7 +9,8 @@ the balance page counts L.
 
 C independent amounts add up by convolution: the C-th power of a generating function, inverted on a circle inside the
 unit circle (J. Abate and W. Whitt, Numerical inversion of probability generating functions, Operations Research
-Letters 12, 1992). Amounts are counted in steps of some tokens, once rounded down and once up; the truth lies between.
+Letters 12, 1992). Where KV is large, amounts are counted in steps of some tokens; one between two steps is shared out
+so that the mean stays exact. test_traffic_held.py puts the result beside exact convolutions.
 """
 
 import math
@@ -23,9 +24,10 @@ import numpy as np
 from sizing.traffic.mix import Array, Counts, Spans
 
 ALIASING = 1e-8  # [-] what the inversion adds to a probability at most; the circle's radius follows from it
-ROUNDING = 1e-6  # [-] rounding of the transforms, amplified by 1 / ALIASING; test_traffic_held.py measures far less
-COARSE, FINE = 0.2, 0.01  # of the standard deviation: how far counting in steps may shift the sum, before MOST_STEPS
-MOST_STEPS = 2**20  # that one transform takes; a tenth of a second and 100 MB
+SURE = 1e-6  # [-] probabilities are right to this, rounding of the transforms included (test_traffic_held.py)
+STEPS = 2**16  # a transform has about so many; a few milliseconds
+COARSEST = 1 / 8  # of a standard deviation: a step is never wider, up to
+MOST_STEPS = 2**22  # in one transform; half a second and 200 MB
 DEVIATIONS = 6  # above the mean: where the first transform ends; it is widened where the risk lies higher
 
 
@@ -82,40 +84,37 @@ class Demand(NamedTuple):
     requests: int
     step: int
     """[tokens]"""
-    most: Array
-    """most[k] is at least the probability that up to k steps are in use [-]."""
-    least: Array
-    """least[k] is at most that probability [-]."""
+    below: Array
+    """below[k] is the probability that up to k steps are in use [-]."""
 
-    def overflow(self, tokens: int) -> tuple[float, float]:
-        """The probability [-] that more than `tokens` are wanted: at least, at most."""
-        at = min(tokens // self.step, len(self.most) - 1)
-        return max(0.0, 1 - float(self.most[at]) - ROUNDING), min(1.0, 1 - float(self.least[at]) + ROUNDING)
+    def overflow(self, tokens: int) -> float:
+        """The probability that more than `tokens` are wanted [-]; 0 where it is too small to be told from it."""
+        over = 1 - float(self.below[min(tokens // self.step, len(self.below) - 1)])
+        return over if over > SURE else 0.0
 
     def missing(self, tokens: int) -> float:
-        """How much more than `tokens` is wanted in the mean over all time [tokens], as far as the arrays reach."""
-        beyond = 1 - (self.most + self.least) / 2
-        return float(np.maximum(beyond[tokens // self.step :], 0.0).sum()) * self.step
+        """How much more than `tokens` is wanted in the mean over all time [tokens], as far as the array reaches."""
+        return float((1 - self.below[tokens // self.step :]).sum()) * self.step
 
 
 def reach(one: Held, requests: int) -> int:
     """KV [tokens] that so many in flight hardly ever exceed."""
-    usual = requests * one.mean + DEVIATIONS * one.deviation * np.sqrt(requests)
+    usual = requests * one.mean + DEVIATIONS * one.deviation * math.sqrt(requests)
     return int(min(usual, requests * one.most))
 
 
-def demand(one: Held, requests: int, tokens: int, fineness: float = FINE) -> Demand:
+def demand(one: Held, requests: int, tokens: int) -> Demand:
     """KV in use by `requests` in flight, up to at least `tokens`."""
-    step = max(1, int(fineness * one.deviation / math.sqrt(requests)), -(-tokens // MOST_STEPS))
-    steps = tokens // step + 1
-    down = _sum(_in_steps(one.shares, step), requests, steps)
-    up = down if step == 1 else _sum(_in_steps(np.pad(one.shares, (step - 1, 0)), step), requests, steps)
-    return Demand(requests, step, np.cumsum(down), np.cumsum(up))
+    finest = max(1, -(-tokens // MOST_STEPS))
+    step = max(finest, min(tokens // STEPS, int(one.deviation * COARSEST)))
+    return Demand(requests, step, np.cumsum(_sum(_in_steps(one.shares, step), requests, tokens // step + 1)))
 
 
 def _in_steps(shares: Array, step: int) -> Array:
-    """The same amounts counted in whole steps, rounded down."""
-    return np.pad(shares, (0, -len(shares) % step)).reshape(-1, step).sum(axis=1)
+    """The same amounts counted in whole steps, each shared between the two steps around it."""
+    rows = np.pad(shares, (0, -len(shares) % step)).reshape(-1, step)
+    upper = rows @ (np.arange(step) / step)
+    return np.append(rows.sum(axis=1) - upper, 0) + np.append(0, upper)
 
 
 def _sum(shares: Array, requests: int, steps: int) -> Array:
@@ -145,36 +144,25 @@ def _power(base: Array, exponent: int) -> Array:
 
 
 @lru_cache(maxsize=16384)
-def needed(one: Held, requests: int, risks: tuple[float, ...], fineness: float = FINE) -> tuple[tuple[int, int], ...]:
-    """For each risk [-] the KV [tokens] that so many exceed at most so often: what it is at least and at most."""
+def needed(one: Held, requests: int, risks: tuple[float, ...]) -> tuple[int, ...]:
+    """For each risk [-] the KV [tokens] that so many in flight exceed at most so often."""
     most = requests * one.most
     if one.deviation == 0:
-        return ((most, most),) * len(risks)
+        return (most,) * len(risks)
     tokens = reach(one, requests)
     while True:
-        found = demand(one, requests, tokens, fineness)
-        low = np.searchsorted(found.most, [1 - risk - ROUNDING for risk in risks])
-        high = np.searchsorted(found.least, [1 - risk + ROUNDING for risk in risks])
-        if high.max() < len(found.least) or tokens == most:
-            steps = zip(low, high, strict=True)
-            return tuple((int(least) * found.step, min(int(most_) * found.step, most)) for least, most_ in steps)
+        found = demand(one, requests, tokens)
+        at = np.searchsorted(found.below, [1 - risk for risk in risks])
+        if at.max() < len(found.below) or tokens == most:
+            return tuple(min(int(steps) * found.step, most) for steps in at)
         tokens = min(tokens * 2, most)
 
 
-def fits(one: Held, requests: int, tokens: int, risks: tuple[float, ...], at: int = 0) -> bool:
-    """Whether so many exceed `tokens` at most as often as risks[at] says; all risks are worked out at once.
-
-    Counting in wide steps decides wherever it is sure. Where not even narrow ones are, they do not fit.
-    """
-    for fineness in (COARSE, FINE):
-        least, most = needed(one, requests, risks, fineness)[at]
-        if tokens >= most or tokens < least:
-            return tokens >= most
-    return False
-
-
 def most_in_flight(one: Held, tokens: int, risks: tuple[float, ...], at: int = 0) -> int:
-    """The most requests [requests per rank] that `fits` holds for."""
+    """The most requests [requests per rank] that exceed `tokens` at most as often as risks[at] says.
+
+    One convolution gives what all risks need, so all are worked out at once.
+    """
     if one.deviation == 0:
         return tokens // one.most
     low, high = 0, tokens + 1  # each holds at least one token
@@ -182,11 +170,11 @@ def most_in_flight(one: Held, tokens: int, risks: tuple[float, ...], at: int = 0
     near = int((math.sqrt(spread**2 + 4 * one.mean * tokens) - spread) ** 2 / (4 * one.mean**2))
     while high - low > 1:
         near = min(max(near, low + 1), high - 1)
-        if fits(one, near, tokens, risks, at):
+        spare = tokens - needed(one, near, risks)[at]
+        if spare >= 0:
             low = near
         else:
             high = near
-        spare = tokens - sum(needed(one, near, risks, COARSE)[at]) / 2
         near += int(spare / (one.mean + spread / (2 * math.sqrt(near))))
         near += (near == low) - (near == high)
     return low

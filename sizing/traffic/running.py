@@ -16,7 +16,7 @@ from sizing.problems import Refusal
 from sizing.scenario import Scenario
 from sizing.solve import Sizing, solve
 from sizing.split import PIN, Split, slots_unpinned, solve_split
-from sizing.traffic.held import Held, demand, fits, held, most_in_flight, reach
+from sizing.traffic.held import Held, demand, held, most_in_flight, needed, reach
 from sizing.traffic.mix import Mix
 from sizing.units import flag_ratio, ratio_text, stated_ratio_text
 
@@ -41,9 +41,8 @@ class Served(BaseModel):
     by_kv_least: int
     by_kv_most: int
     """The same where the model is wrong by MODEL_ERROR, to either side."""
-    overflow_least: float
-    overflow_most: float
-    """The share of time [-] in which KV does not hold all that are admitted lies between these two."""
+    overflow: float
+    """The share of time [-] in which KV does not hold all that are admitted; 0 below 1 in a million."""
     missing: float
     """KV that is missing in the mean while it overflows [requests of mean size]; 0 where it never does."""
 
@@ -51,11 +50,6 @@ class Served(BaseModel):
     def runs(self) -> int:
         """What runs at the risk [requests per rank]."""
         return min(self.admitted, self.by_kv)
-
-    @property
-    def overflow(self) -> float:
-        """The middle of the two bounds [-]."""
-        return (self.overflow_least + self.overflow_most) / 2
 
 
 class Way(BaseModel):
@@ -99,10 +93,10 @@ class Traffic(NamedTuple):
 
 def traffic_of(scenario: Scenario, mix: Mix, risk: float) -> Traffic:
     """Traffic on a deployment, whose L becomes the mean length. Raises RefusedError where its flags are refused."""
-    scenario = scenario.model_copy(update={"L": max(1, round(mix.lengths.mean))})
-    sizing, one = solve(scenario), held(mix.spans)
+    scenario, one, risks = _at_mean(scenario, mix), held(mix.spans), around(risk)
+    sizing = solve(scenario)
     optimum = best_split(
-        scenario, rank_of(scenario), lambda requests, tokens: fits(one, requests, tokens, around(risk), 1)
+        scenario, rank_of(scenario), lambda requests, tokens: tokens >= needed(one, requests, risks)[1]
     )
     now = sizing.now if isinstance(sizing.now, Split) else None
     return Traffic(
@@ -134,15 +128,14 @@ def serve(split: Split, one: Held, risk: float) -> Served:
     """What runs of requests that hold what `one` says; `risk` is the share of time [-] in which KV may overflow."""
     tokens = split.kv_tokens
     found = demand(one, split.admitted, max(tokens, reach(one, split.admitted)))
-    least, most = found.overflow(tokens)
+    overflow = found.overflow(tokens)
     return Served(
         admitted=split.admitted,
         by_kv=most_in_flight(one, tokens, around(risk), 1),
         by_kv_least=most_in_flight(one, tokens, around(risk), 0),
         by_kv_most=most_in_flight(one, tokens, around(risk), 2),
-        overflow_least=least,
-        overflow_most=most,
-        missing=found.missing(tokens) / one.mean / ((least + most) / 2) if least > 0 else 0,
+        overflow=overflow,
+        missing=found.missing(tokens) / one.mean / overflow if overflow else 0,
     )
 
 

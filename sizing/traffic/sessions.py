@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from sizing.optimum import kv_tokens_for, last_that_holds
 from sizing.pools import asked_divisor, asking, pin_from_slots, pin_is_ignored, pools_from_slots, rank_of
 from sizing.scenario import MAX_REQUESTS
-from sizing.traffic.held import fits, needed
+from sizing.traffic.held import needed
 from sizing.traffic.running import Traffic, Way, around
 from sizing.traffic.workload import Workload
 from sizing.units import GIB
@@ -78,7 +78,7 @@ def residency(traffic: Traffic, way: Way, workload: Workload) -> Residency:
 
     def together(requests: int) -> bool:
         held_slots, left = requests * S + sessions * slots, split.kv_tokens - sessions * tokens
-        return held_slots <= split.slots and left >= 0 and fits(traffic.one, requests, left, risks, 1)
+        return held_slots <= split.slots and left >= needed(traffic.one, requests, risks)[1]
 
     return Residency(
         sessions=sessions,
@@ -103,9 +103,7 @@ def room(traffic: Traffic, workload: Workload) -> Room | None:
     wanted = np.arange(1, min(fits_state, MAX_REQUESTS // asked_divisor(scenario)) + 1)
     kept = wanted * S + sessions * slots + int(S > 1)
     left = kv_tokens_for(pools_from_slots(asking(scenario, rank, wanted), kept), wanted) - sessions * tokens
-    runs = last_that_holds(
-        0, len(wanted), lambda C: C == 0 or (left[C - 1] >= 0 and fits(traffic.one, C, int(left[C - 1]), risks, 1))
-    )
+    runs = last_that_holds(0, len(wanted), lambda C: C == 0 or int(left[C - 1]) >= needed(traffic.one, C, risks)[1])
     if runs == 0:
         return None
     pin = pin_from_slots(scenario, int(kept[runs - 1]))
@@ -120,5 +118,5 @@ def _each(traffic: Traffic, workload: Workload) -> tuple[int, int, int]:
 
 
 def _tokens_left(traffic: Traffic, runs: int, kv_tokens: int) -> int:
-    used = needed(traffic.one, runs, around(traffic.risk))[1][1] if runs else 0
+    used = needed(traffic.one, runs, around(traffic.risk))[1] if runs else 0
     return max(kv_tokens - used, 0)

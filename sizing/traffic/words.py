@@ -3,9 +3,11 @@
 Requests, slots and tokens are per rank, and the words say so where there is more than one.
 """
 
+from collections.abc import Mapping
+
 from sizing.traffic.held import Held
 from sizing.traffic.mix import Counts
-from sizing.traffic.running import MODEL_ERROR, Served, Traffic, Way
+from sizing.traffic.running import MODEL_ERROR, Served, Traffic, Way, WayName
 from sizing.traffic.sessions import Residency, Room
 from sizing.units import count, number, percent, requests_text
 
@@ -64,7 +66,7 @@ def _reason(way: Way, traffic: Traffic) -> str:
 
 
 def _overflows(served: Served) -> str:
-    return f"overflows {percent(served.overflow)} of the time" if served.overflow_least > 0 else "does not overflow"
+    return f"overflows {percent(served.overflow)} of the time" if served.overflow else "does not overflow"
 
 
 def _admits(way: Way) -> str:
@@ -186,9 +188,9 @@ RESIDENCY_NOTE = (
 )
 
 
-def residency_rows(found: dict[str, Residency], traffic: Traffic) -> list[tuple[str, ...]]:
+def residency_rows(found: Mapping[WayName, Residency], traffic: Traffic) -> list[tuple[str, ...]]:
     """What waiting sessions find in each way to split, by the way's name."""
-    runs: dict[str, int] = {way.name: way.now.runs for way in traffic.ways}
+    runs = {way.name: way.now.runs for way in traffic.ways}
     return [
         (
             name,
