@@ -15,6 +15,7 @@ from sizing.carried import Want
 from sizing.diagnosis import Diagnosis, as_printed, diagnose, likely_model, models_that_fit, no_cure, readings
 from sizing.dtypes import KvDtype, StateDtype
 from sizing.exports import result_json
+from sizing.compare import names_of
 from sizing.files import MAX_LENGTH, from_file, to_file
 from sizing.flags import flags
 from sizing.flips import flips
@@ -341,7 +342,7 @@ def _read_scenarios(file: str) -> list[Scenario]:
 def _chosen(kept: list[Scenario], at: int | None) -> Scenario:
     """The one that is asked for of several."""
     if at is None and len(kept) > 1:
-        names = ", ".join(f"{number} {shown(one.title)}" for number, one in enumerate(kept, start=1))
+        names = ", ".join(f"{number} {shown(name)}" for number, name in enumerate(names_of(tuple(kept)), start=1))
         _stop_with(f"It holds {len(kept)} scenarios: {names}. Say which.", where="--scenario")
     chosen = 1 if at is None else at
     if not 1 <= chosen <= len(kept):

@@ -1,11 +1,13 @@
 """Scenarios side by side: every number beside the first one's, and only the inputs in which they differ."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from sizing.problems import Refusal, RefusedError
-from sizing.scenario import LABELS, Scenario, value_text
+from sizing.scenario import FIELDS, LABELS, Scenario, value_text
+from sizing.slots import resolve
 from sizing.solve import Sizing, solve
-from sizing.units import GIB, count, number, ratio_text
+from sizing.units import GIB, count, number, ratio_text, rest_text, stated_ratio_text, tokens_text
 
 NOTHING = "-"
 
@@ -18,14 +20,92 @@ class Row(NamedTuple):
 
 
 def names_of(scenarios: tuple[Scenario, ...]) -> tuple[str, ...]:
-    """A name for each that no other has."""
-    found: list[str] = []
-    for scenario in scenarios:
-        name, times = scenario.title, 2
-        while name in found:
-            name, times = f"{scenario.title} ({times})", times + 1
-        found.append(name)
-    return tuple(found)
+    """A name for each that no other has: as it was typed, else the title and at most two inputs that set it apart."""
+    wanted = [scenario.name or _told_apart(scenario, scenarios) for scenario in scenarios]
+    found: dict[int, str] = {}
+    # What was typed is given out first: only a name that was typed twice gets a number.
+    for at in sorted(range(len(wanted)), key=lambda at: not scenarios[at].name):
+        name, times = wanted[at], 2
+        while name in found.values():
+            name, times = f"{wanted[at]} ({times})", times + 1
+        found[at] = name
+    return tuple(found[at] for at in range(len(wanted)))
+
+
+MOST_TOLD = 2  # inputs in a name: more do not fit beside a line
+
+
+def _told_apart(scenario: Scenario, scenarios: tuple[Scenario, ...]) -> str:
+    """The title, with what at most half of the unnamed ones of that title share with it, the rarest first."""
+    rows = [_told(other) for other in scenarios if not other.name and other.title == scenario.title]
+    own = _told(scenario)
+    rare = []
+    for key, words in own.items():
+        # What decides S is told where S does not tell it.
+        among = [row for row in rows if key not in DECIDE_S or not own[S] or row[S] == own[S]]
+        alike = sum(row[key] == words for row in among)
+        if words and alike * 2 <= len(among):
+            rare.append((alike, words))
+    rare.sort(key=lambda each: each[0])
+    return ", ".join((scenario.title, *(words for _, words in rare[:MOST_TOLD])))
+
+
+S = "S"
+DECIDE_S = ("mamba_radix_cache_strategy", "disable_overlap_schedule", "skip_decode_lock", "disable_radix_cache")
+SPLIT = ("split", "mamba_full_memory_ratio", "max_mamba_cache_size")  # told as one
+LATER = ("L", "context_length")  # a figure over L shows L itself
+UNTOLD = ("name", "tp_size", "state_bytes_source", "kv_bytes_source")  # in the title, or no setting
+
+
+def _told(scenario: Scenario) -> dict[str, str]:
+    """Every input in a word or two, those that tell most first; empty for what needs no word."""
+    split = {
+        "ratio": f"r = {stated_ratio_text(scenario.mamba_full_memory_ratio)}",
+        "balanced": "balanced",
+        "pin": f"pin {count(scenario.max_mamba_cache_size or 0)}",
+    }[scenario.split]
+    stated = scenario.stated()
+    first = dict.fromkeys((*DECIDE_S, "mamba_ssm_dtype", "kv_cache_dtype", "D", "dcp_size", "rest_gib"))
+    names = [name for name in (first | stated) if name not in (*SPLIT, *LATER, *UNTOLD)]
+    return {S: _slots(scenario), "split": split} | {name: _word(name, stated[name]) for name in (*names, *LATER)}
+
+
+def _slots(scenario: Scenario) -> str:
+    try:
+        return f"S = {resolve(scenario).S}"
+    except RefusedError:
+        return ""
+
+
+def _word(name: str, value: Any) -> str:
+    """One input as short as a name needs it."""
+    if name in WORDS:
+        return WORDS[name](value)
+    title = str(FIELDS[name].title)
+    if isinstance(value, bool):
+        return title if value else f"no {title}"
+    return f"{title} {'unset' if value is None else count(value) if isinstance(value, int) else value}"
+
+
+WORDS: dict[str, Callable[[Any], str]] = {
+    "model": str,
+    "release": lambda value: f"SGLang {value}",
+    "L": lambda value: f"L = {tokens_text(value)}",
+    "D": lambda value: f"D = {value}" if value else "no drafts",
+    "dcp_size": lambda value: f"dcp_size = {value}",
+    "pp_size": lambda value: f"pp_size = {value}",
+    "attn_dp_size": lambda value: f"attn_dp_size = {value}",
+    "mamba_ssm_dtype": lambda value: f"{value} state",
+    "mamba_conv_dtype": lambda value: f"{value} conv",
+    "kv_cache_dtype": lambda value: f"{value} KV",
+    "rest_gib": lambda value: f"rest {rest_text(value)}",
+    "mamba_radix_cache_strategy": lambda value: "auto strategy" if value == "auto" else value,
+    "skip_decode_lock": lambda value: "decode lock skipped" if value else "decode lock kept",
+    "disable_radix_cache": lambda value: "radix cache off" if value else "radix cache on",
+    "disable_overlap_schedule": lambda value: "overlap off" if value else "overlap on",
+    "state_bytes_per_slot": lambda value: f"slot {count(value)} B",
+    "kv_bytes_per_token": lambda value: f"token {count(value)} B",
+}
 
 
 def solved(scenarios: tuple[Scenario, ...]) -> tuple[Sizing | Refusal, ...]:

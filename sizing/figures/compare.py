@@ -1,63 +1,100 @@
 """Figure: what several scenarios run over context lengths, on the same axes, each line with its name."""
 
 import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from sizing.compare import of_deployment
 from sizing.curves import L_HIGH, L_LOW, context_grid, over_context
-from sizing.figures.theme import Figure, Label, axis, labels, layout, line, source_axis, text
+from sizing.figures.beside import Box, first_free, spread, wrapped
+from sizing.figures.theme import NORMAL, SMALL, Figure, axis, layout, line, points, source_axis, text
 from sizing.solve import Sizing
 from sizing.split import Split
 from sizing.units import count, tokens_text
 
 HEIGHT = 470
 CHARACTERS = 150  # of a line of inputs over the whole main column at 1440 px
-SPREAD = 1 / 18  # of the axis: how far apart two names at the right end must stand
-FLOOR = 0.8  # requests: where the axis ends, below one
+RIGHT, BOTTOM = 236, 76  # [px] margins: names stand in the right one
+WIDTH = 640  # [px] of the axes at the least, in a window of 1440 px beside the sidebar
+KEY_SIZE = 12.0  # [px] of the mark beside a name
+NAME_LINE = 15  # [px] from one line of a name to the next
+FLOOR, CEILING = 0.8, 2.0  # requests, and times the most requests: where the axis ends
+ENDS, KEYS = 0.955, 0.985  # of the width: where lines end, and where the marks beside their names stand
 
-# Six that stay apart in greyscale by their dash and weight; no colour of a pool among them.
+# Colour, dash, width [px] and mark of each. A dash and a mark stand for one scenario in greyscale too; each line is
+# narrower than the one before, so that of lines that run together all are seen.
 LOOKS = (
-    ("@ink", "solid", 3.0),
-    ("@ink", "dash", 2.5),
-    ("@muted", "solid", 3.0),
-    ("@ink", "dot", 2.5),
-    ("@muted", "dash", 2.5),
-    ("@muted", "dot", 2.5),
+    ("@line1", "solid", 5.0, "circle"),
+    ("@line2", "dash", 4.2, "square"),
+    ("@line3", "solid", 3.2, "diamond"),
+    ("@line4", "dashdot", 3.0, "triangle-up"),
+    ("@line5", "dot", 3.0, "star"),
+    ("@line6", "dash", 1.8, "cross"),
 )
 
 
+class _Curve(NamedTuple):
+    """One scenario as it is drawn."""
+
+    name: str
+    L: list[int]
+    runs: list[int]
+    """Requests of the deployment."""
+    own: tuple[int, int] | None
+    """The scenario's own L and what runs there, where it lies on the axes."""
+
+
+class _Axes(NamedTuple):
+    """Where a point of the figure stands [px], from the lower left corner of its axes."""
+
+    most: int
+    height: float
+
+    def across(self, L: Any) -> Any:
+        """From L [tokens]."""
+        return np.log(np.asarray(L) / L_LOW) / math.log(L_HIGH / L_LOW) * WIDTH * ENDS
+
+    def up(self, runs: Any) -> Any:
+        """From requests; none stand at the foot."""
+        return np.log(np.maximum(runs, FLOOR) / FLOOR) / math.log(self.most * CEILING / FLOOR) * self.height
+
+    def length(self, share: float) -> float:
+        """L [tokens] at a share of the width."""
+        return float(L_LOW * (L_HIGH / L_LOW) ** (share / ENDS))
+
+    def requests(self, up: float) -> float:
+        """Requests at a height [px]."""
+        return float(FLOOR * (self.most * CEILING / FLOOR) ** (up / self.height))
+
+
 def compare_figure(named: dict[str, Sizing]) -> Figure:
-    """What runs over L for each of up to six scenarios [requests of the deployment]."""
-    drawn = {name: sizing for name, sizing in named.items() if isinstance(sizing.now, Split)}
+    """What runs over L for each of up to six scenarios [requests of the deployment], marked at each one's own L."""
     what = [f"{name}: {_said(sizing)}" for name, sizing in named.items()]
-    figure = layout(what, "What runs, side by side", height=HEIGHT, characters=CHARACTERS, right=210)
+    figure = layout(what, "What runs, side by side", height=HEIGHT, characters=CHARACTERS, right=RIGHT, bottom=BOTTOM)
+    curves = [_curve(name, sizing, sizing.now) for name, sizing in named.items() if isinstance(sizing.now, Split)]
+    axes = _Axes(max((max(curve.runs) for curve in curves), default=1) or 1, HEIGHT - figure["margin"]["t"] - BOTTOM)
     ticks = [L_LOW * 4**step for step in range(7)]
     figure["xaxis"] = source_axis(
         "L, context per request [tokens]",
         "Solved as each scenario's own release does",
         type="log",
+        range=[math.log10(L_LOW), math.log10(axes.length(1))],
         tickvals=ticks,
         ticktext=[tokens_text(tick) for tick in ticks],
     )
-    if not drawn:
+    if not curves:
         words = "None of these splits starts."
         figure["annotations"].append(text(words, x=0.5, y=0.5, xref="paper", yref="paper"))
         return {"data": [], "layout": figure}
-    data, ends, most = [], [], 1
-    for (name, sizing), (colour, dash, width) in zip(drawn.items(), LOOKS, strict=False):
-        curve = over_context(_split(sizing), context_grid(_split(sizing)))
-        runs = [of_deployment(sizing, int(value)) for value in curve.runs]
-        most = max(most, *runs)
-        shown = [float(value) if value else None for value in runs]
-        data.append(line(curve.L.tolist(), shown, colour, width=width, dash=dash, name=name))
-        ends.append((name, max(runs[-1], 1), colour))
-    figure["yaxis"] = axis("requests of the deployment", type="log", **_ticks(most))
-    data.append(labels(_apart(ends, (most * 1.5 / FLOOR) ** SPREAD)))
-    return {"data": data, "layout": figure}
-
-
-def _split(sizing: Sizing) -> Split:
-    assert isinstance(sizing.now, Split)
-    return sizing.now
+    figure["yaxis"] = axis("requests of the deployment", type="log", **_scale(axes.most))
+    lines = [
+        line(curve.L, [runs or None for runs in curve.runs], colour, width=width, dash=dash, name=curve.name)
+        for curve, (colour, dash, width, _) in zip(curves, LOOKS, strict=False)
+    ]
+    leaders, keys = _names(curves, axes)
+    return {"data": [*lines, leaders, _own_marks(curves, axes), keys], "layout": figure}
 
 
 def _said(sizing: Sizing) -> str:
@@ -66,18 +103,94 @@ def _said(sizing: Sizing) -> str:
     return f"{count(of_deployment(sizing, sizing.now.runs))} run at L = {count(sizing.scenario.L)}"
 
 
-def _ticks(most: int) -> Figure:
+def _curve(name: str, sizing: Sizing, split: Split) -> _Curve:
+    own = sizing.scenario.L
+    drawn = L_LOW <= own <= L_HIGH
+    curve = over_context(split, np.union1d(context_grid(split), [own] if drawn else []).astype(np.int64))
+    runs = [of_deployment(sizing, int(value)) for value in curve.runs]
+    there = of_deployment(sizing, split.runs)
+    return _Curve(name, curve.L.tolist(), runs, (own, there) if drawn and there else None)
+
+
+def _scale(most: int) -> Figure:
     steps = [digit * 10**power for power in range(8) for digit in (1, 2, 5)]
     return {
-        "tickvals": [step for step in steps if step <= most * 2],
-        "range": [math.log10(FLOOR), math.log10(most * 1.5)],
+        "tickvals": [step for step in steps if step <= most * CEILING],
+        "range": [math.log10(FLOOR), math.log10(most * CEILING)],
     }
 
 
-def _apart(ends: list[tuple[str, int, str]], factor: float) -> list[Label]:
-    """The names at the right ends, moved up by a factor on the logarithmic axis where two would meet."""
-    found, last = [], 0.0
-    for name, y, colour in sorted(ends, key=lambda end: end[1]):
-        last = max(float(y), last * factor)
-        found.append(Label(f"  {name}", L_HIGH, last, "middle right", colour, 12))
-    return found
+def _own_marks(curves: Sequence[_Curve], axes: _Axes) -> Figure:
+    """Each scenario at its own L, with what runs there where there is room for it."""
+    marked = [(curve.own, look) for curve, look in zip(curves, LOOKS, strict=False) if curve.own]
+    places = [(float(axes.across(L)), float(axes.up(runs)), _size(look)) for (L, runs), look in marked]
+    taken = [Box(x - size / 2, y - size / 2, size, size) for x, y, size in places]
+    paths = [(axes.across(curve.L), axes.up(curve.runs)) for curve in curves]
+    sides: dict[tuple[int, int], str] = {}  # by place: what several scenarios have in common is written once
+    words = []
+    for (own, _), (x, y, size) in zip(marked, places, strict=True):
+        side, box = first_free(count(own[1]), x, y, size, taken, paths, (WIDTH, axes.height))
+        words.append(f"<b>{count(own[1])}</b>" if side and own not in sides else "")
+        taken += [box] if box and own not in sides else []
+        sides.setdefault(own, side)
+    return _marks(
+        "marks",
+        [(L, runs, look) for (L, runs), look in marked],
+        [size for *_, size in places],
+        words,
+        [sides[own] or "top center" for own, _ in marked],
+        NORMAL,
+    )
+
+
+def _names(curves: Sequence[_Curve], axes: _Axes) -> tuple[Figure, Figure]:
+    """Beside the right end of each line its mark and its name, as far apart as the names need, and a thread to it."""
+    looks = list(zip(curves, LOOKS, strict=False))
+    looks.sort(key=lambda each: (each[0].runs[-1], each[0].runs))
+    names = [wrapped(curve.name) for curve, _ in looks]
+    ends = [max(curve.runs[-1], 1) for curve, _ in looks]
+    heights = [name.count("<br>") * NAME_LINE + NAME_LINE + 2.0 for name in names]
+    stand = [axes.requests(y) for y in spread([float(axes.up(end)) for end in ends], heights, axes.height)]
+    key = axes.length(KEYS)
+    threads = line(
+        [x for _ in ends for x in (L_HIGH, key, None)],
+        [y for end, at in zip(ends, stand, strict=True) for y in (end, at, None)],
+        "@muted",
+        width=1,
+        name="threads",
+    )
+    placed = [(key, at, look) for at, (_, look) in zip(stand, looks, strict=True)]
+    return threads, _marks("names", placed, [KEY_SIZE] * len(names), names, ["middle right"] * len(names), SMALL)
+
+
+def _marks(
+    name: str,
+    placed: Sequence[tuple[float, float, Any]],
+    sizes: list[float],
+    words: list[str],
+    sides: list[str],
+    letters: int,
+) -> Figure:
+    """Marks of such sizes [px], each in its scenario's look, with words beside them."""
+    looks = [look for _, _, look in placed]
+    found = points(
+        [x for x, _, _ in placed],
+        [y for _, y, _ in placed],
+        [symbol for *_, symbol in looks],
+        color=[colour for colour, *_ in looks],
+        size=sizes,
+        opacity=1,
+    )
+    return found | {
+        "name": name,
+        "mode": "markers+text",
+        "text": words,
+        "textposition": sides,
+        "textfont": {"color": "@ink", "size": letters},
+        "cliponaxis": False,
+    }
+
+
+def _size(look: tuple[str, str, float, str]) -> float:
+    """[px] of a mark, larger for a wider line, so that of marks at one place each is seen."""
+    return 9 + 1.6 * look[2]

@@ -14,7 +14,10 @@ Figure = dict[str, Any]
 PRODUCT = "Hybrid Pool Sizing"
 
 # State is darker than KV in both palettes, so that a greyscale print keeps them apart. From @few to @many the
-# lightness goes one way: a heatmap counts requests, which belong to neither pool.
+# lightness goes one way: a heatmap counts requests, which belong to neither pool. @line1 to @line6 are scenarios side by
+# side, in hues of no pool: ink, then green, purple, teal, olive and wine of Paul Tol's “muted” scheme
+# (https://personal.sron.nl/~pault/, SRON/EPS/TN/09-002); on dark, where wine and olive are too dark or too near to teal,
+# the yellow of Okabe and Ito (https://jfly.uni-koeln.de/color/) and the olive of Tol's “light” scheme.
 LIGHT = {
     "@ink": "#10141f",
     "@muted": "#5a6375",
@@ -30,6 +33,12 @@ LIGHT = {
     "@other": "#8b93a3",
     "@few": "#d5e2df",
     "@many": "#0f4f46",
+    "@line1": "#10141f",
+    "@line2": "#117733",
+    "@line3": "#aa4499",
+    "@line4": "#44aa99",
+    "@line5": "#999933",
+    "@line6": "#882255",
 }
 DARK = {
     "@ink": "#e8ebf2",
@@ -46,6 +55,12 @@ DARK = {
     "@other": "#6b7485",
     "@few": "#22303a",
     "@many": "#8fe3cf",
+    "@line1": "#e8ebf2",
+    "@line2": "#117733",
+    "@line3": "#aa4499",
+    "@line4": "#44aa99",
+    "@line5": "#f0e442",
+    "@line6": "#aaaa00",
 }
 
 FONT = "Source Sans, Source Sans Pro, DejaVu Sans, Arial, sans-serif"
@@ -222,14 +237,14 @@ def line(x: Any, y: Any, color: str, *, width: float = 2, dash: str = "solid", *
     } | more
 
 
-def points(x: list[float], y: list[float], symbols: list[str]) -> Figure:
-    """Markers with a rim in the background's colour, so that they stand out on a line."""
+def points(x: list[Any], y: list[Any], symbols: list[str], **look: Any) -> Figure:
+    """Markers with a rim in the background's colour, so that they stand out on a line; `look` is Plotly's `marker`."""
     return {
         "type": "scatter",
         "mode": "markers",
         "name": "marks",
         "x": x,
         "y": y,
-        "marker": {"color": "@ink", "size": 13, "symbol": symbols, "line": {"color": "@paper", "width": 2}},
+        "marker": {"color": "@ink", "size": 13, "symbol": symbols, "line": {"color": "@paper", "width": 2}} | look,
         "hoverinfo": "skip",
     }
