@@ -6,13 +6,14 @@ from typing import get_args
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.parts.blocks import plain, table_text
+from pages.parts.blocks import plain, table_text, unbroken
 from pages.parts.frame import KEPT, show_page
 from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
+from pages.parts.presented import presented
 from pages.parts.sheet import show_sheet
 from sizing import RefusedError, Scenario, Sizing, solve
-from sizing.compare import differing_inputs, names_of, results, solved
+from sizing.compare import differing_inputs, headline_of, names_of, results, solved
 from sizing.exports import context_csv, curves_json, ratio_csv, result_csv, result_json
 from sizing.figures import sweep_figure
 from sizing.figures.compare import compare_figure
@@ -23,25 +24,29 @@ from sizing.sweep import SweepInput, axis_of
 
 SWEPT: tuple[SweepInput, ...] = get_args(SweepInput)
 KEPT_DRAWN = "kept_drawn"  # how many times the list was put in another order
+FILE, FAULTS = "kept_file", "kept_file_faults"  # the box for a file, and what was wrong with the last one in it
 
 
 def show_compare(scenario: Scenario) -> None:
     """The page: what was kept, the sweep, and what can be taken away."""
     kept: list[Scenario] = st.session_state.setdefault(KEPT, [])
-    _side_by_side(tuple(kept or [scenario]), kept=bool(kept))
-    _keep_and_load(kept)
+    with st.container():
+        _side_by_side(tuple(kept or [scenario]), kept=bool(kept))
+    if not presented():
+        _keep_and_load(kept)
     _sweep(scenario)
-    _take_away(scenario)
+    if not presented():
+        _take_away(scenario)
 
 
 def _side_by_side(scenarios: tuple[Scenario, ...], *, kept: bool) -> None:
     names, found = names_of(scenarios), solved(scenarios)
-    headline = f"{len(scenarios)} side by side" if kept else "Nothing is kept yet: this is the scenario as it is set"
-    st.markdown(f"### {headline}")
+    headline = headline_of(found) if kept else "Nothing is kept yet: this is the scenario as it is set"
+    st.markdown(f"### {plain(headline)}")
     sizings = {name: item for name, item in zip(names, found, strict=True) if isinstance(item, Sizing)}
     if sizings:
         show_figures({"compare": (compare_figure(sizings), headline)}, key="compare_figures")
-    columns = ("", *names)
+    columns = ("", *unbroken(names))
     parts = [table_text(columns, ((row.quantity, *row.cells) for row in results(found)))]
     if differ := differing_inputs(scenarios):
         parts += ["#### In what they differ", table_text(columns, ((row.quantity, *row.cells) for row in differ))]
@@ -50,34 +55,48 @@ def _side_by_side(scenarios: tuple[Scenario, ...], *, kept: bool) -> None:
 
 
 def _keep_and_load(kept: list[Scenario]) -> None:
-    """Names, order and removal of what is kept; to a file and from one."""
-    drawn = st.session_state.setdefault(KEPT_DRAWN, 0)
-    for at, scenario in enumerate(kept):
-        name, up, down, remove, open_ = st.columns([5, 1, 1, 1, 2], vertical_alignment="bottom")
-        typed = name.text_input(
-            f"Name {at + 1}",
-            value=scenario.name,
-            key=f"kept_name_{drawn}_{at}",
-            max_chars=60,
-            placeholder=scenario.title,
-        )
-        up.button("↑", key=f"up_{at}", help="One place up", disabled=at == 0, on_click=_move, args=(at, -1))
-        down.button(
-            "↓", key=f"down_{at}", help="One place down", disabled=at == len(kept) - 1, on_click=_move, args=(at, 1)
-        )
-        remove.button("✕", key=f"remove_{at}", help="Remove", on_click=_remove, args=(at,))
-        open_.page_link("app.py", label="Open", query_params=to_query(scenario))
-        _rename(kept, at, str(typed))
+    """Names, order and removal of what is kept; to a file and from one.
+
+    The rows stand in one container, so that the box for a file keeps its place whatever is kept: a browser draws a
+    box that moved anew, and a file on its way to the old one is lost. Every change is made before the page is drawn.
+    """
+    with st.container():
+        _rows(kept)
     save, load = st.columns(2, vertical_alignment="bottom")
     if kept:
         _link(kept, save)
         save.download_button("Save to a file", to_file(kept), "scenarios.json", "application/json", on_click="ignore")
-    file = load.file_uploader(
-        "Load from a file (it replaces what is kept)", type="json", max_upload_size=1, key="kept_file"
-    )
-    if file is not None and st.session_state.get("kept_file_read") != file.file_id:
-        st.session_state["kept_file_read"] = file.file_id
-        _load(file.getvalue()[: MAX_LENGTH + 1].decode("utf-8", "replace"))
+    title = "Load from a file (it replaces what is kept)"
+    file = load.file_uploader(title, type="json", max_upload_size=1, key=FILE, on_change=_load)
+    if file is not None and st.session_state.get(FAULTS):
+        st.error(plain(st.session_state[FAULTS]))
+
+
+def _rows(kept: list[Scenario]) -> None:
+    """A line for each: its name, its place, its removal, and the way to the balance page."""
+    drawn, last = st.session_state.setdefault(KEPT_DRAWN, 0), len(kept) - 1
+    for at, (scenario, shown) in enumerate(zip(kept, names_of(tuple(kept)), strict=True)):
+        name, up, down, remove, open_ = st.columns([8, 1, 1, 1, 1], vertical_alignment="center")
+        key = f"kept_name_{drawn}_{at}"
+        typed = name.text_input(
+            f"Name {at + 1}",
+            value=scenario.name,
+            key=key,
+            max_chars=60,
+            placeholder=shown,
+            label_visibility="collapsed",
+            on_change=_rename,
+            args=(drawn, at, key),
+        )
+        up.button("↑", key=f"up_{at}", help="One place up", disabled=at == 0, on_click=_move, args=(drawn, at, -1))
+        down.button(
+            "↓", key=f"down_{at}", help="One place down", disabled=at == last, on_click=_move, args=(drawn, at, 1)
+        )
+        remove.button("✕", key=f"remove_{at}", help="Remove", on_click=_remove, args=(drawn, at))
+        open_.page_link("app.py", label="Open", query_params=to_query(scenario))
+        named = changed(scenario, name=typed)
+        if not isinstance(named, Scenario):
+            st.error(plain("\n".join(problem.sentence for problem in named)))
 
 
 def _link(kept: list[Scenario], place: DeltaGenerator) -> None:
@@ -89,45 +108,54 @@ def _link(kept: list[Scenario], place: DeltaGenerator) -> None:
         place.page_link("pages/compare.py", label="Link to all of these", query_params=to_query(kept[0]) | query)
 
 
-def _rename(kept: list[Scenario], at: int, name: str) -> None:
-    """A name that a scenario can have is taken; any other is said to be none."""
-    if name == kept[at].name:
+def _still(drawn: int) -> bool:
+    """Whether the list still stands as it did when a row was drawn: what a browser says of an older row is too late."""
+    return drawn == int(st.session_state[KEPT_DRAWN])
+
+
+def _rename(drawn: int, at: int, key: str) -> None:
+    """A name that a scenario can have is taken; of any other the page says why it is none."""
+    if not _still(drawn):
         return
-    named = changed(kept[at], name=name)
+    kept = st.session_state[KEPT]
+    named = changed(kept[at], name=st.session_state[key])
     if isinstance(named, Scenario):
         kept[at] = named
-        st.rerun()
-    st.error(plain("\n".join(problem.sentence for problem in named)))
 
 
-def _move(at: int, by: int) -> None:
-    kept = st.session_state[KEPT]
-    kept[at], kept[at + by] = kept[at + by], kept[at]
-    _forget_names()
+def _move(drawn: int, at: int, by: int) -> None:
+    if _still(drawn):
+        kept = st.session_state[KEPT]
+        kept[at], kept[at + by] = kept[at + by], kept[at]
+        _forget_rows()
 
 
-def _remove(at: int) -> None:
-    del st.session_state[KEPT][at]
-    _forget_names()
+def _remove(drawn: int, at: int) -> None:
+    if _still(drawn):
+        del st.session_state[KEPT][at]
+        _forget_rows()
 
 
-def _forget_names() -> None:
+def _forget_rows() -> None:
     """The boxes stand for places; after a move they are new ones, as the browser keeps what stood in the old."""
     st.session_state[KEPT_DRAWN] += 1
 
 
-def _load(text: str) -> None:
-    found = from_file(text)
-    if found and isinstance(found[0], Scenario):
+def _load() -> None:
+    """What is in the file takes the place of what is kept, or what is wrong with it is remembered."""
+    file = st.session_state[FILE]
+    if file is None:
+        return
+    found = from_file(file.getvalue()[: MAX_LENGTH + 1].decode("utf-8", "replace"))
+    st.session_state[FAULTS] = "\n".join(problem.sentence for problem in found if not isinstance(problem, Scenario))
+    if not st.session_state[FAULTS]:
         st.session_state[KEPT] = found
-        _forget_names()
-        st.rerun()
-    st.error(plain("\n".join(problem.sentence for problem in found if not isinstance(problem, Scenario))))
+        _forget_rows()
 
 
 def _sweep(scenario: Scenario) -> None:
     """What runs over any two inputs, at every cell the integer of a solve of its own."""
-    st.markdown("#### Sweep: what runs over two inputs, all else as in the sidebar")
+    st.markdown("#### Sweep: what runs over two inputs" + ("" if presented() else ", all else as in the sidebar"))
     left, right = st.columns(2)
     x = kept_box("sweep_x", SWEPT[0], partial(left.selectbox, "Across", SWEPT, format_func=label))
     y = kept_box("sweep_y", SWEPT[1], partial(right.selectbox, "Up", SWEPT, format_func=label))

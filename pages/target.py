@@ -5,13 +5,14 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.parts.blocks import plain, table_text
+from pages.parts.blocks import plain, table_text, unbroken
 from pages.parts.frame import show_page
 from pages.parts.kept import kept_box
+from pages.parts.presented import presented
 from pages.parts.sheet import show_sheet
 from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX, wanted
 from sizing import RefusedError, Scenario
-from sizing.carried import Setting, Want
+from sizing.carried import Want
 from sizing.link import to_query, wants_to_query
 from sizing.target import Answer, aim
 from sizing.target_words import NEAR_COLUMNS, WAY_COLUMNS, gates, headline, near_rows, reasons, way_rows
@@ -35,12 +36,13 @@ def show_target(scenario: Scenario) -> None:
         first.markdown("### How many requests do you want to run?\n\nEnter a number; L is that of the sidebar.")
     if wants and not faults:
         _answer(scenario, wants, first)
-    st.markdown("#### Take it away: a review sheet")
-    show_sheet(scenario)
+    if not presented():
+        st.markdown("#### Take it away: a review sheet")
+        show_sheet(scenario)
 
 
 def _answer(scenario: Scenario, wants: list[Want], first: DeltaGenerator) -> None:
-    """The headline to where it comes first, then the setting or what else could be set, and a link."""
+    """The headline to where it comes first, then the setting or what else could be set, and links."""
     try:
         answer = aim(scenario, wants)
     except RefusedError as refused:
@@ -48,18 +50,11 @@ def _answer(scenario: Scenario, wants: list[Want], first: DeltaGenerator) -> Non
         return
     first.markdown(f"### {plain(headline(answer))}\n\n{plain(reasons(answer))}")
     if answer.setting is not None:
-        _setting(answer.setting)
+        st.code(" \\\n  ".join(answer.setting.flags), language=None)
     else:
         _instead(answer)
-    query = to_query(scenario) | wants_to_query(scenario.L, wants)
-    st.page_link("pages/target.py", label="Link to this target", query_params=query)
-
-
-def _setting(setting: Setting) -> None:
-    """The flags, and the way to the balance page with them put in."""
-    st.code(" \\\n  ".join(setting.flags), language=None)
-    label = "See it on the balance page"
-    st.page_link("app.py", label=label, query_params=to_query(setting.scenario), icon="⚖️")
+    if not presented():
+        _links(scenario, wants, answer)
 
 
 def _instead(answer: Answer) -> None:
@@ -69,17 +64,26 @@ def _instead(answer: Answer) -> None:
         "\n\n".join(
             (
                 "#### What else could be set, on this rest",
-                table_text(WAY_COLUMNS, way_rows(answer)),
+                table_text(WAY_COLUMNS, map(unbroken, way_rows(answer))),
                 *(plain(f"Accuracy gate {at}. {gate}") for at, gate in enumerate(gates(answer), start=1)),
                 "#### The nearest points that fit",
-                table_text(NEAR_COLUMNS, near) if near else "No point fits on any axis.",
+                table_text(NEAR_COLUMNS, map(unbroken, near)) if near else "No point fits on any axis.",
             )
         )
     )
-    for row in answer.fitting[:MAX_LINKS]:
-        if row.setting is not None:
-            label = f"See “{row.way.words}” on the balance page"
-            st.page_link("app.py", label=plain(label), query_params=to_query(row.setting.scenario), icon="⚖️")
+
+
+def _links(scenario: Scenario, wants: list[Want], answer: Answer) -> None:
+    """To the balance page with what was found put in, and to this page as it stands."""
+    if answer.setting is not None:
+        found = {"See it on the balance page": answer.setting}
+    else:
+        ways = [(row.way.words, row.setting) for row in answer.fitting[:MAX_LINKS]]
+        found = {f"See “{words}” on the balance page": setting for words, setting in ways if setting is not None}
+    for label, setting in found.items():
+        st.page_link("app.py", label=plain(label), query_params=to_query(setting.scenario), icon="⚖️")
+    query = to_query(scenario) | wants_to_query(scenario.L, wants)
+    st.page_link("pages/target.py", label="Link to this target", query_params=query)
 
 
 show_page("Target", show_target)

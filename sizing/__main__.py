@@ -12,10 +12,10 @@ from typing import NoReturn, get_args
 
 from sizing.bootlog import Boot, Log, read_chunks, read_file
 from sizing.carried import Want
+from sizing.compare import names_of
 from sizing.diagnosis import Diagnosis, as_printed, diagnose, likely_model, models_that_fit, no_cure, readings
 from sizing.dtypes import KvDtype, StateDtype
 from sizing.exports import result_json
-from sizing.compare import names_of
 from sizing.files import MAX_LENGTH, from_file, to_file
 from sizing.flags import flags
 from sizing.flips import flips

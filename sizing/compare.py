@@ -7,7 +7,8 @@ from sizing.problems import Refusal, RefusedError
 from sizing.scenario import FIELDS, LABELS, Scenario, value_text
 from sizing.slots import resolve
 from sizing.solve import Sizing, solve
-from sizing.units import GIB, count, number, ratio_text, rest_text, stated_ratio_text, tokens_text
+from sizing.split import Split
+from sizing.units import GIB, count, number, ratio_text, requests_text, rest_text, stated_ratio_text, tokens_text
 
 NOTHING = "-"
 
@@ -118,6 +119,19 @@ def _solved(scenario: Scenario) -> Sizing | Refusal:
         return solve(scenario)
     except RefusedError as refused:
         return refused.refusal
+
+
+def headline_of(found: tuple[Sizing | Refusal, ...]) -> str:
+    """How many there are and what they run [requests of the deployment]."""
+    splits = [(item, item.now) for item in found if isinstance(item, Sizing)]
+    runs = [of_deployment(item, now.runs) for item, now in splits if isinstance(now, Split)]
+    many = "none starts"
+    if runs:
+        least = f"{count(min(runs))} to " if min(runs) < max(runs) else ""
+        many = f"{least}{requests_text(max(runs))} at once"
+    if len(found) == 1:
+        return f"1 is kept: {many}"
+    return f"{len(found)} side by side, each at its own L: {many}"
 
 
 def results(found: tuple[Sizing | Refusal, ...]) -> tuple[Row, ...]:

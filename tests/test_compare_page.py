@@ -2,17 +2,20 @@
 
 import json
 from datetime import date
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.parts.presented import PRESENT
 from pages.parts.sheet import FAULTY, MADE
 from sizing import Scenario, solve
 from sizing.__main__ import main
 from sizing.carried import Want
 from sizing.compare import differing_inputs, names_of, results, solved
 from sizing.figures import DARK, LIGHT, painted
+from sizing.figures.beside import spread, wrapped
 from sizing.figures.compare import compare_figure
 from sizing.files import from_file, to_file
 from sizing.link import KEPT, WANT, kept_to_query
@@ -45,9 +48,10 @@ def test_scenarios_are_kept_and_compared(balance: AppTest) -> None:
     text = words(page)
     assert "2 side by side" in text
     assert "| runs at L | 51 | 74 (+23) |" in text
+    assert "Kimi-K3, TP8, balanced" in text
     assert "| Split by | ratio | balanced |" in text
     page.button(key="remove_0").click().run()
-    assert "1 side by side" in words(page)
+    assert "1 is kept: 74 requests at once" in words(page)
 
 
 def test_seven_cannot_be_kept(balance: AppTest) -> None:
@@ -58,13 +62,48 @@ def test_seven_cannot_be_kept(balance: AppTest) -> None:
     assert balance.button(key="keep").label == "6 are kept"
 
 
-def test_names_are_unique_and_results_are_those_of_solve() -> None:
+def test_results_are_those_of_solve() -> None:
     """Each column is a solve of its own."""
-    assert names_of(THREE) == ("Kimi-K3, TP8", "Kimi-K3, TP8 (2)", "Kimi-K3, TP8 (3)")
     rows = {row.quantity: row.cells for row in results(solved(THREE))}
     assert rows["runs at L"] == ("51", "74 (+23)", "35 (-16)")
     assert {row.quantity for row in differing_inputs(THREE)} == {"L", "Split by", "--mamba-radix-cache-strategy"}
     assert differing_inputs((Scenario(), Scenario())) == ()
+
+
+@pytest.mark.parametrize(
+    ("scenarios", "names"),
+    [
+        (THREE, ("Kimi-K3, TP8", "Kimi-K3, TP8, balanced", "Kimi-K3, TP8, S = 4, L = 32K")),
+        ((Scenario(), Scenario()), ("Kimi-K3, TP8", "Kimi-K3, TP8 (2)")),
+        (
+            (Scenario(), Scenario(skip_decode_lock=True)),
+            ("Kimi-K3, TP8, S = 5", "Kimi-K3, TP8, S = 4"),
+        ),
+        (
+            (Scenario(mamba_ssm_dtype="bfloat16"), Scenario(name="mine", D=4), Scenario(L=32_768)),
+            ("Kimi-K3, TP8, bfloat16 state, L = 9K", "mine", "Kimi-K3, TP8, float32 state, L = 32K"),
+        ),
+        # One S by two ways is told by the ways; a refused one has no S.
+        (
+            (Scenario(mamba_radix_cache_strategy="extra_buffer"), Scenario(mamba_radix_cache_strategy="no_buffer")),
+            ("Kimi-K3, TP8, S = 5", "Kimi-K3, TP8, no_buffer"),
+        ),
+        (
+            (Scenario(), Scenario(mamba_radix_cache_strategy="extra_buffer")),
+            ("Kimi-K3, TP8, auto strategy", "Kimi-K3, TP8, extra_buffer"),
+        ),
+        # What was typed stays as typed, whatever comes before it.
+        ((Scenario(), Scenario(name="Kimi-K3, TP8")), ("Kimi-K3, TP8 (2)", "Kimi-K3, TP8")),
+        ((Scenario(name="a"), Scenario(name="a")), ("a", "a (2)")),
+        (
+            (Scenario(model="", kv_bytes_per_token=1024), Scenario(model="")),
+            ("typed bytes, TP8, token 1,024 B", "typed bytes, TP8, token 13,824 B"),
+        ),
+    ],
+)
+def test_names_say_what_differs(scenarios: tuple[Scenario, ...], names: tuple[str, ...]) -> None:
+    """Unique, at most two inputs, none where nothing sets one apart."""
+    assert names_of(scenarios) == names
 
 
 def test_compare_figure_is_strict_json_in_both_palettes() -> None:
@@ -74,7 +113,47 @@ def test_compare_figure_is_strict_json_in_both_palettes() -> None:
         text = json.dumps(painted(compare_figure(named), palette), allow_nan=False)
         assert '"@' not in text
         assert "none: refused" in text
-    assert len(compare_figure(named)["data"]) == 3  # two lines and their names
+    assert [trace["name"] for trace in compare_figure(named)["data"]] == ["one", "two", "threads", "marks", "names"]
+
+
+def test_compare_figure_marks_each_at_its_own_length() -> None:
+    """The mark lies on its line at what runs there, and says it; one that lies beyond the axes has none."""
+    named = {"one": solve(THREE[0]), "two": solve(THREE[2]), "far": solve(Scenario(L=2**24))}
+    traces = {trace["name"]: trace for trace in compare_figure(named)["data"]}
+    marks = traces["marks"]
+    assert (marks["x"], marks["y"], marks["text"]) == ([9216, 32_768], [51, 35], ["<b>51</b>", "<b>35</b>"])
+    for name, L, runs in (("one", 9216, 51), ("two", 32_768, 35)):
+        assert traces[name]["y"][traces[name]["x"].index(L)] == runs
+    assert set(traces["names"]["text"]) == {"one", "two", "far"}
+
+
+def test_six_lines_differ_in_colour_dash_and_mark() -> None:
+    """No two scenarios share a colour or a mark, nor dash and width; none has a colour of a pool."""
+    traces = {
+        trace["name"]: trace for trace in compare_figure({f"s{at}": solve(Scenario()) for at in range(6)})["data"]
+    }
+    lines = [traces[f"s{at}"]["line"] for at in range(6)]
+    for palette in (LIGHT, DARK):
+        colours = {painted(line["color"], palette) for line in lines}
+        assert len(colours) == 6
+        assert not colours & {palette["@state"], palette["@kv"]}
+    assert len({(line["dash"], line["width"]) for line in lines}) == 6
+    assert len(set(traces["names"]["marker"]["symbol"])) == 6
+    assert traces["marks"]["text"].count("<b>51</b>") == 1  # what all have in common is written once
+
+
+def test_names_beside_lines_stand_apart_in_the_margin() -> None:
+    """Six at one height move apart and stay below the top; a long name is wrapped, then cut."""
+    heights = [17.0, 32.0, 17.0, 47.0, 17.0, 17.0]
+    for wanted in ([0.0] * 6, [250.0] * 6, [0, 10, 20, 200, 201, 202]):
+        found = spread(wanted, heights, 260)
+        edges = [(at - height / 2, at + height / 2) for at, height in zip(found, heights, strict=True)]
+        assert all(above[0] >= below[1] - 1e-9 for below, above in pairwise(edges))
+        assert edges[-1][1] <= 260
+        assert edges[0][0] >= 0
+    assert wrapped("Kimi-K3, TP8") == "Kimi-K3, TP8"
+    assert wrapped("Qwen3-Next-80B-A3B-Instruct, TP4, S = 4").count("<br>") == 1
+    assert wrapped("W" * 60).endswith("…") or wrapped("W" * 60).count("<br>") == 2
 
 
 def test_a_scenario_survives_every_way_round(
@@ -130,6 +209,59 @@ def test_the_inputs_of_the_sweep_stay_over_page_changes(balance: AppTest) -> Non
     page.switch_page("app.py").run()
     page.switch_page("pages/compare.py").run()
     assert page.selectbox(key="sweep_y").value == "dcp_size"
+
+
+@pytest.mark.parametrize("page", ["compare", "target"])
+def test_a_presented_page_has_nothing_to_press(page: str) -> None:
+    """Headline, figures and tables, with what was wanted and swept; no box, no button and no link."""
+    shown = AppTest.from_file("../app.py", default_timeout=TIMEOUT)
+    shown.query_params[PRESENT] = ""
+    shown.query_params[KEPT] = (kept_to_query(THREE) or {})[KEPT]
+    shown.query_params[WANT] = "96"
+    shown.run().switch_page(f"pages/{page}.py").run()
+    assert not shown.exception
+    said = {"compare": "3 side by side", "target": "96 requests of L = 9,216 do not fit: at most 74."}
+    assert said[page] in words(shown)
+    assert len(shown.get("bidi_component")) == {"compare": 2, "target": 0}[page]
+    drawn = {element.type for element in shown.main}
+    boxes = {"text_input", "text_area", "selectbox", "button", "download_button", "file_uploader", "page_link"}
+    assert not drawn & boxes
+
+
+def test_the_button_presents_with_what_is_kept_and_wanted() -> None:
+    """The address it makes opens the same page elsewhere; the axes that were chosen stay."""
+    page = AppTest.from_file("../app.py", default_timeout=TIMEOUT)
+    page.query_params["D"] = "4"
+    page.query_params[WANT] = "96\n32K 16"
+    page.run().button(key="keep").click().run()
+    page.switch_page("pages/compare.py").run().selectbox(key="sweep_y").select("dcp_size").run()
+    page.button(key="present").click().run()
+    assert set(page.query_params) == {"D", KEPT, WANT, PRESENT}
+    assert page.query_params[WANT] == "96\n32K 16"
+    assert "Requests that run over L and --dcp-size." in page.get("bidi_component")[1].proto.json
+
+
+def test_a_row_that_is_gone_changes_nothing(balance: AppTest) -> None:
+    """A name that a browser still sends for a row that was removed meanwhile is too late."""
+    balance.button(key="keep").click().run()
+    page = balance.switch_page("pages/compare.py").run()
+    box = page.text_input(key="kept_name_0_0")
+    page.session_state["kept_scenarios"] = []
+    page.session_state["kept_drawn"] = 1
+    box.set_value("late").run()
+    assert not page.exception
+    assert page.session_state["kept_scenarios"] == []
+
+
+def test_a_name_is_taken_or_refused_in_a_sentence(balance: AppTest) -> None:
+    """What no scenario can be called stays in its box with the reason, and nothing else changes."""
+    balance.button(key="keep").click().run()
+    page = balance.switch_page("pages/compare.py").run()
+    page.text_input(key="kept_name_0_0").set_value("tonight").run()
+    assert page.session_state["kept_scenarios"] == [Scenario(name="tonight")]
+    page.text_input(key="kept_name_0_0").set_value("<b>").run()
+    assert page.session_state["kept_scenarios"] == [Scenario(name="tonight")]
+    assert ["Name may hold letters" in error.value for error in page.error] == [True]
 
 
 @pytest.fixture

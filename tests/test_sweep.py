@@ -149,7 +149,7 @@ def test_every_sweep_figure_is_strict_json_in_both_palettes(
 def test_sweep_figure_draws_the_grid_the_ridge_and_the_own_point() -> None:
     """The cells are those of the sweep; the ridge is r* and the mark what is set, with what runs there."""
     sizing = solve(Scenario())
-    x, y = axis_of(Scenario(), "L", points=9), axis_of(Scenario(), RATIO, points=9)
+    x, y = axis_of(Scenario(), "L", points=40), axis_of(Scenario(), RATIO, points=40)
     found, figure = sweep(Scenario(), x, y), sweep_figure(sizing, x, y)
     traces = {trace["name"]: trace for trace in figure["data"]}
     assert [[cell or 0 for cell in line] for line in traces["runs"]["z"]] == found.runs.tolist()
@@ -160,6 +160,32 @@ def test_sweep_figure_draws_the_grid_the_ridge_and_the_own_point() -> None:
     assert (traces["marks"]["x"], traces["marks"]["y"]) == ([9216], [0.9])
     words = [label["text"] for label in figure["layout"]["annotations"]]
     assert words == ["r*, the balance ratio", "now, L 9,216, r 0.9: <b>51 run</b>"]
+
+
+SHORT: list[tuple[SweepInput, tuple[Any, ...], SweepInput, tuple[Any, ...]]] = [
+    ("mamba_ssm_dtype", ("float32", "bfloat16"), "kv_cache_dtype", ("bfloat16", "fp8_e4m3")),
+    ("L", (4096, 9216, 65_536, 262_144), RATIO, (0.5, 0.9, 2.2045)),
+    ("D", (0, 4), "rest_gib", (0.2, 28.529)),
+]
+
+
+@pytest.mark.parametrize(("across", "columns", "up", "rows"), SHORT, ids=str)
+def test_few_cells_hold_their_numbers_and_the_words_stand_above(
+    across: SweepInput, columns: tuple[Any, ...], up: SweepInput, rows: tuple[Any, ...]
+) -> None:
+    """On short axes no label covers a cell: the own one is framed, and what it is stands above all of them."""
+    x, y = Axis(name=across, values=columns), Axis(name=up, values=rows)
+    figure = sweep_figure(solve(Scenario()), x, y)
+    (cells,) = figure["data"]
+    assert cells["texttemplate"]
+    own = [axis.values.index(getattr(Scenario(), axis.name)) for axis in (x, y)]
+    for frame in figure["layout"]["shapes"]:
+        assert [frame["x0"] + 0.5, frame["y0"] + 0.5, frame["x1"] - 0.5, frame["y1"] - 0.5] == own * 2
+    (label,) = figure["layout"]["annotations"]
+    assert (label["yref"], label["y"], label["yanchor"]) == ("paper", 1, "bottom")
+    assert label["text"].endswith("<b>51 run</b>")
+    for name, axis in (("xaxis", x), ("yaxis", y)):
+        assert figure["layout"][name]["range"] == [-0.5, len(axis.values) - 0.5]
 
 
 @pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])

@@ -8,6 +8,8 @@ import streamlit as st
 NUMBER = re.compile(r"^[+-]?[\d,.]+( \([+-][\d,]+\))?$")
 MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:@])")
 
+NUMBERED = re.compile(r" (?==)|(?<==) |(?<=\d) (?=and \d)|(?<=\d and) |(?<=^pin) (?=\d)")  # S = 4, 74 and 0, pin 96
+
 
 def plain(words: str) -> str:
     """Words for a Markdown element that are shown as they are, whatever they hold; a line stays a line."""
@@ -20,6 +22,11 @@ def table_text(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     marks = ["---:" if _numeric(column) else "---" for column in zip(*cells, strict=True)]
     lines = [[plain(name) for name in columns], marks, *([plain(cell) for cell in row] for row in cells)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def unbroken(row: Sequence[str]) -> list[str]:
+    """The cells of a row, where a number stays on one line with what it belongs to."""
+    return [NUMBERED.sub("\N{NO-BREAK SPACE}", cell) for cell in row]
 
 
 def _numeric(column: Sequence[str]) -> bool:

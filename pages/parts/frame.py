@@ -14,13 +14,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain
 from pages.parts.inputs import draw_inputs, draw_sliders, hold, put, restore, standing
-from pages.parts.kept import fill
+from pages.parts.kept import fill, stood
+from pages.parts.presented import PRESENT, presented, style_presented
 from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX
 from sizing import Problem, Scenario, read_scenario
 from sizing.files import MOST
 from sizing.from_model import FILLED
 from sizing.link import KEPT as KEPT_QUERY
-from sizing.link import WANT, from_query, kept_from_query, to_query, wants_from_query
+from sizing.link import WANT, from_query, kept_from_query, kept_to_query, to_query, wants_from_query
 from sizing.scenario import DEFAULTS
 
 PAGES = {
@@ -37,11 +38,11 @@ def show_page(title: str, body: Callable[[Scenario], None]) -> None:
     """Draw a page: its frame, then `body` with the scenario that is set, or a sentence for every wrong input."""
     st.set_page_config(page_title=f"{title} · Hybrid Pool Sizing", page_icon="⚖️", layout="wide")
     _settle_memory()
-    if PRESENT in st.query_params:
-        st.html(PRESENTED)
+    style_presented()
     _read_link(title)
     with st.sidebar:
         links, sliders = st.container(horizontal=True), st.container()
+        st.button("Present this page", key="present", on_click=_present, type="tertiary", help=PRESENT_HELP)
         draw_inputs()
     _live(links, sliders, body)
 
@@ -63,6 +64,17 @@ def _live(links: DeltaGenerator, sliders: DeltaGenerator, body: Callable[[Scenar
         _keep_button(found)
     _report(found)
     body(found)
+
+
+PRESENT_HELP = "Headline, figures and tables alone, for a slide at 16:9. The browser's back button leads back."
+
+
+def _present() -> None:
+    """The same address with `present`, and with what is kept and wanted, so that the link opens elsewhere too."""
+    kept = st.session_state.get(KEPT, [])
+    wants = "\n".join(str(stood(box, "")).strip() for box in (REQUESTS_BOX, FURTHER_BOX)).rstrip()
+    own = ((kept_to_query(kept) or {}) if kept else {}) | ({WANT: wants} if wants else {})
+    st.query_params.from_dict({**st.session_state.get("link", {}), **own, PRESENT: ""})
 
 
 KEPT, MOST_KEPT = "kept_scenarios", MOST  # what the page Compare shows side by side
@@ -95,13 +107,6 @@ def _page_links(place: DeltaGenerator) -> None:
     """Links to the pages, with the inputs in them: a page opened without would leave an empty step in the history."""
     for file, name in PAGES.items():
         place.page_link(file, label=name, query_params=st.session_state.get("link", {}))
-
-
-PRESENT = "present"  # a link with it shows the page without sidebar and chrome, for a screenshot at 16:9
-PRESENTED = """<style>
-[data-testid="stSidebar"], [data-testid="stHeader"], [data-testid="stSidebarCollapsedControl"] { display: none; }
-[data-testid="stMainBlockContainer"] { padding: 1.5rem 3rem; max-width: none; }
-</style>"""
 
 
 def _query() -> dict[str, str]:
@@ -154,7 +159,7 @@ def _write_link(scenario: Scenario) -> None:
     """Only what differs from the defaults stands in the link; an unchanged link is left alone."""
     query = to_query(scenario)
     if _query() != query:
-        shown = {PRESENT: ""} if PRESENT in st.query_params else {}
+        shown = {PRESENT: ""} if presented() else {}
         st.query_params.from_dict(query | shown)
     st.session_state["link"] = query
     st.session_state["seen"] = dict(st.session_state["held"])

@@ -67,19 +67,30 @@ function draw(Plotly, root, data) {
   }
 }
 
+// Plotly follows the window alone; a frame also changes when the sidebar goes, and then no window does.
+function refit(root) {
+  for (const element of root.children) {
+    const drawn = element._fullLayout?.width;
+    if (drawn && element.clientWidth && Math.abs(drawn - element.clientWidth) > 1) window.Plotly.Plots.resize(element);
+  }
+}
+
 export default function ({ data, parentElement }) {
   const root = parentElement.querySelector(".figures");
   const repaint = new MutationObserver(() => {
     if (root.isConnected && root.dataset.dark !== String(isDark(root))) draw(window.Plotly, root, data);
   });
+  const frame = new ResizeObserver(() => refit(root));
   let shown = true;
   plotly(data.plotly_url).then((Plotly) => {
     if (!shown) return;
     draw(Plotly, root, data);
+    frame.observe(root);
     repaint.observe(root.closest(".stApp"), { attributes: true }); // its class changes with the theme
   });
   return () => {
     shown = false;
     repaint.disconnect();
+    frame.disconnect();
   };
 }

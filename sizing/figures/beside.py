@@ -1,4 +1,4 @@
-"""Where words stand beside points so that nothing is covered: boxes in pixels from the lower left corner of the axes."""
+"""Where words stand beside points so that nothing is covered: boxes in pixels from the axes' lower left corner."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -60,14 +60,16 @@ def first_free(
     width, height, off = DIGIT * len(words), LINE, mark / 2 / 0.8 + 1  # as Plotly sets words off from a mark
     for side, (right, up) in SIDES.items():
         box = Box(x + right * off + (right - 1) / 2 * width, y + up * off + (up - 1) / 2 * height, width, height)
-        inside = box.left >= 0 and box.bottom >= 0 and box.left + width <= within[0] and box.bottom + height <= within[1]
+        inside = (
+            box.left >= 0 and box.bottom >= 0 and box.left + width <= within[0] and box.bottom + height <= within[1]
+        )
         if inside and not any(map(box.meets, taken)) and not any(box.crossed_by(*path) for path in paths):
             return side, box
     return "", None
 
 
 def spread(wanted: Sequence[float], heights: Sequence[float], most: float) -> list[float]:
-    """Centres [px] for words of such heights, rising and as near to the wanted ones as leaves them apart, below most."""
+    """Centres [px] for words of such heights, rising, apart, below `most` and else as near to the wanted as can be."""
     found: list[float] = []
     top = 0.0
     for at, height in zip(wanted, heights, strict=True):
@@ -102,4 +104,6 @@ def _pieces(name: str, width: int) -> list[str]:
 
 def _wide(words: str) -> float:
     """How many ordinary characters are as wide as these."""
-    return sum(2 if char in "MWmw" or east_asian_width(char) in "FW" else 1.25 if char.isupper() else 1 for char in words)
+    return sum(
+        2 if char in "MWmw" or east_asian_width(char) in "FW" else 1.25 if char.isupper() else 1 for char in words
+    )

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from sizing.figures.theme import (
+    LARGE,
     SMALL,
     Figure,
     axis,
@@ -20,7 +21,7 @@ from sizing.pools import is_pinned
 from sizing.scenario import FIELDS, extra
 from sizing.solve import Sizing
 from sizing.sweep import PIN, RATIO, Axis, Sweep, SweepInput, sweep
-from sizing.units import count, flag_ratio, number, ratio_text, tokens_text
+from sizing.units import count, flag_ratio, number, ratio_text, stated_ratio_text, tokens_text
 
 HEIGHT = 510
 CHARACTERS = 150  # of a line of inputs over the whole main column at 1440 px
@@ -30,6 +31,11 @@ NEAR_EDGE = 0.12  # of an axis: a label so near an end stands on its inner side
 DECADES = 2  # an axis that spans more of them is labelled at powers of ten only
 STANDOFF = 6  # [px] from the labels of the vertical axis to its title
 OFF = 12  # [px] from a mark to its label
+
+FEW = 20  # values: an axis of no more is drawn as cells of one size, each with its value
+LARGE_CELLS = 8  # of them side by side have room for large numbers
+FEW_REQUESTS = 6  # up to which the scale names each
+LABEL = 22  # [px] of a line of words between the inputs and the cells
 
 LOGARITHMIC = ("L", RATIO, "rest_gib", PIN, "max_running_requests")
 # What the line of inputs says of each, which is no longer one number where it is swept.
@@ -66,10 +72,15 @@ def sweep_figure(sizing: Sizing, x: Axis, y: Axis) -> Figure:
     data = [_cells(sizing, found), *_ridge(found)]
     own = _own_cell(sizing, found)
     figure["annotations"] += _ridge_label(found, own)
-    if own:
-        (column, row) = own
-        data.append(points([_value(x, x.values[column])], [_value(y, y.values[row])], ["circle"]))
-        figure["annotations"].append(_own_label(found, column, row))
+    if _is_short(x) and _is_short(y):
+        size = LARGE if max(len(x.values), len(y.values)) <= LARGE_CELLS else SMALL
+        data[0] |= {"texttemplate": "%{z:,}", "textfont": {"size": size}, "xgap": 2, "ygap": 2}
+    if own and _is_short(x) and _is_short(y):
+        _outline(figure, found, *own)
+    elif own:
+        across, up = _value(x, x.values[own[0]]), _value(y, y.values[own[1]])
+        data.append(points([across], [up], ["circle"]))
+        figure["annotations"].append(_on_ground(_own_words(found, *own), found, across, up))
     return {"data": data, "layout": figure}
 
 
@@ -92,18 +103,31 @@ def _title(found: Axis) -> str:
     return named + (f" [{unit}]" if unit else "")
 
 
+def _is_short(found: Axis) -> bool:
+    """Whether the values stand one beside the other, as names do: those of a discrete input, or few of any."""
+    return found.name not in LOGARITHMIC or len(found.values) <= FEW
+
+
 def _is_logarithmic(found: Axis) -> bool:
-    return found.name in LOGARITHMIC and len(found.values) > 1 and all(float(value) > 0 for value in found.values)
+    return not _is_short(found) and all(float(value) > 0 for value in found.values)
 
 
 def _value(found: Axis, value: Any) -> Any:
-    """A value as the axis holds it: names and the few values of a discrete input as text."""
-    return value if found.name in LOGARITHMIC else str(value)
+    """A value as the axis holds it: on a short axis its text."""
+    return _text(found, value) if _is_short(found) else value
+
+
+def _text(found: Axis, value: Any) -> str:
+    """A value as it is written beside a short axis, with every digit."""
+    if found.name == RATIO:
+        return stated_ratio_text(value)
+    return count(value) if isinstance(value, int) else f"{value:,.12g}" if isinstance(value, float) else value
 
 
 def _scale(found: Axis) -> dict[str, Any]:
-    if found.name not in LOGARITHMIC:
-        return {"type": "category", "categoryarray": [str(value) for value in found.values]}
+    if _is_short(found):
+        names = [_text(found, value) for value in found.values]
+        return {"type": "category", "categoryarray": names, "range": [-0.5, len(names) - 0.5]}
     if not _is_logarithmic(found):
         return {"type": "linear"}
     low, high = float(found.values[0]), float(found.values[-1])
@@ -155,6 +179,7 @@ def _cells(sizing: Sizing, found: Sweep) -> Figure:
             "tickfont": {"size": SMALL, "color": "@ink"},
             "tickformat": ",d",
             "x": 1.02,
+            **({"dtick": 1} if found.runs.max() <= FEW_REQUESTS else {}),
         },
         "hovertemplate": f"{_hover(found.x, 'x')}<br>{_hover(found.y, 'y')}<br><b>%{{z:,}} run</b><extra></extra>",
     }
@@ -168,13 +193,13 @@ def _requests(sizing: Sizing, found: Sweep) -> str:
 
 def _hover(found: Axis, letter: str) -> str:
     """Name and value of one axis, written as the value is."""
-    written = {RATIO: ":.5g", "rest_gib": ":.3f"}.get(found.name, ":,") if found.name in LOGARITHMIC else ""
+    written = "" if _is_short(found) else {RATIO: ":.5g", "rest_gib": ":.3f"}.get(found.name, ":,")
     return f"{_name(found)} %{{{letter}{written}}}"
 
 
 def _ridge(found: Sweep) -> list[Figure]:
     """r* for each value of the other axis, as far as it lies on the axis of ratios; a casing lifts it off the cells."""
-    if found.ridge is None:
+    if found.ridge is None or _is_short(found.x if found.x.name == RATIO else found.y):
         return []
     ratio, other = (found.x, found.y) if found.x.name == RATIO else (found.y, found.x)
     low, high = float(ratio.values[0]), float(ratio.values[-1])
@@ -218,11 +243,20 @@ def _own(sizing: Sizing, name: SweepInput) -> Any:
     return getattr(sizing.scenario, name)
 
 
-def _own_label(found: Sweep, column: int, row: int) -> Figure:
+def _own_words(found: Sweep, column: int, row: int) -> str:
     x, y = found.x.values[column], found.y.values[row]
     runs = "refused" if found.refused[row, column] else f"<b>{count(int(found.runs[row, column]))} run</b>"
-    words = f"now, {_written(found.x, x)}, {_written(found.y, y)}: {runs}"
-    return _on_ground(words, found, _value(found.x, x), _value(found.y, y))
+    return f"now, {_written(found.x, x)}, {_written(found.y, y)}: {runs}"
+
+
+def _outline(figure: Figure, found: Sweep, column: int, row: int) -> None:
+    """A few large cells: a frame around the own one, and its words above all cells, where they cover none."""
+    frame = {"type": "rect", "x0": column - 0.5, "x1": column + 0.5, "y0": row - 0.5, "y1": row + 0.5}
+    looks = ({"color": "@paper", "width": 7}, {"color": "@ink", "width": 3})  # the casing lifts it off the cells
+    figure["shapes"] = [frame | {"line": look} for look in looks]
+    figure["margin"]["t"] += LABEL
+    above: dict[str, Any] = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "yshift": 6}
+    figure["annotations"].append(text(f"In the frame: {_own_words(found, column, row)}", x=0, y=1, **above))
 
 
 def _written(found: Axis, value: Any) -> str:
@@ -253,8 +287,8 @@ def _place(found: Axis, value: Any) -> Any:
 
 def _share(found: Axis, value: Any) -> float:
     """How far along its axis a value stands, 0 to 1."""
-    if found.name not in LOGARITHMIC:
-        held = [str(each) for each in found.values]
+    if _is_short(found):
+        held = [_text(found, each) for each in found.values]
         return (held.index(value) + 0.5) / len(held)
     low, high = (_place(found, float(edge)) for edge in (found.values[0], found.values[-1]))
     return float((_place(found, value) - low) / (high - low)) if high > low else 0.5

@@ -14,10 +14,10 @@ Figure = dict[str, Any]
 PRODUCT = "Hybrid Pool Sizing"
 
 # State is darker than KV in both palettes, so that a greyscale print keeps them apart. From @few to @many the
-# lightness goes one way: a heatmap counts requests, which belong to neither pool. @line1 to @line6 are scenarios side by
-# side, in hues of no pool: ink, then green, purple, teal, olive and wine of Paul Tol's “muted” scheme
-# (https://personal.sron.nl/~pault/, SRON/EPS/TN/09-002); on dark, where wine and olive are too dark or too near to teal,
-# the yellow of Okabe and Ito (https://jfly.uni-koeln.de/color/) and the olive of Tol's “light” scheme.
+# lightness goes one way: a heatmap counts requests, which belong to neither pool. @line1 to @line6 are scenarios
+# side by side, in hues of no pool: ink, then green, purple, teal, olive and wine of Paul Tol's “muted” scheme
+# (https://personal.sron.nl/~pault/, SRON/EPS/TN/09-002). On dark, where olive and wine are too dark, they are the
+# yellow of Okabe and Ito (https://jfly.uni-koeln.de/color/) and the olive of Tol's “light” scheme.
 LIGHT = {
     "@ink": "#10141f",
     "@muted": "#5a6375",
