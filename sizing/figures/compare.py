@@ -17,7 +17,7 @@ from sizing.units import count, tokens_text
 HEIGHT = 470
 CHARACTERS = 150  # of a line of inputs over the whole main column at 1440 px
 RIGHT, BOTTOM = 236, 76  # [px] margins: names stand in the right one
-WIDTH = 640  # [px] of the axes at the least, in a window of 1440 px beside the sidebar
+WIDTH = 560  # [px] of the axes at the least: on a review sheet, which is narrower than any window
 KEY_SIZE = 12.0  # [px] of the mark beside a name
 NAME_LINE = 15  # [px] from one line of a name to the next
 FLOOR, CEILING = 0.8, 2.0  # requests, and times the most requests: where the axis ends
