@@ -14,6 +14,8 @@ from sizing.scenario import MAX_L
 
 Array = Any  # a numpy array; numpy's own types cannot say which shape
 MAX_LENGTH = MAX_L  # longest request [tokens] of a trace: as long as the longest L
+_BLOCK = 2**22  # requests counted at once: numpy widens each block to 8 bytes a value, so memory stays with the block
+_SPARSE = 8  # values up to so many times their number are counted in one array, beyond that by sorting
 
 
 class Counts(NamedTuple):
@@ -68,6 +70,8 @@ class Mix(NamedTuple):
     tail_doubled: Spans
     """Every request at or above the 95th percentile of input + output twice as long, input and output alike."""
     outputs_doubled: Spans | None
+    note: str = ""
+    """A sentence on what was read that a reader should know; empty where there is none."""
 
     @property
     def lengths(self) -> Counts:
@@ -85,16 +89,19 @@ def mix_of(name: str, inputs: Array, outputs: Array, times: Array | None = None,
 
     `inputs` and `outputs` are whole numbers of the same length [tokens], no request is of length 0, `times` counts.
     """
-    ends = inputs + outputs
-    tail = np.where(ends >= _counts(ends, times).quantile(0.95), 2, 1)
+    spans, generated = _spans(inputs, outputs, times), _counts(outputs, times)
+    tail = np.flatnonzero(inputs + outputs >= spans.ends.quantile(0.95))
     return Mix(
         name=name,
         synthetic=synthetic,
         inputs=_counts(inputs, times),
-        outputs=_counts(outputs, times),
-        spans=_spans(inputs, outputs, times),
-        tail_doubled=_spans(inputs * tail, outputs * tail, times),
-        outputs_doubled=_spans(inputs, outputs * 2, times),
+        outputs=generated,
+        spans=spans,
+        tail_doubled=_tail_doubled(
+            spans, generated, (inputs[tail], outputs[tail], None if times is None else times[tail])
+        ),
+        # Where a request starts does not depend on how much it generates, as long as that is nothing or something.
+        outputs_doubled=_ended(spans.starts, inputs, outputs * 2, times),
     )
 
 
@@ -107,18 +114,49 @@ def mix_of_lengths(name: str, lengths: Array, times: Array | None = None) -> Mix
 
 
 def _spans(inputs: Array, outputs: Array, times: Array | None) -> Spans:
+    return _ended(_counts(np.where(outputs, inputs, inputs - 1), times), inputs, outputs, times)
+
+
+def _ended(starts: Counts | None, inputs: Array, outputs: Array, times: Array | None) -> Spans:
     ends = inputs + outputs
     steps = np.maximum(outputs, 1)
+    stays = steps if times is None else np.multiply(steps, times, dtype=np.float64)  # int32 would not hold them
+    return Spans(starts, _counts(ends, times), _counts(ends, stays), bool((outputs == outputs[0]).all()))
+
+
+def _tail_doubled(spans: Spans, outputs: Counts, tail: tuple[Array, Array, Array | None]) -> Spans:
+    """Spans of which some requests are twice as long: only those need counting again."""
+    inputs, generated, times = tail
+    taken, put = _spans(inputs, generated, times), _spans(inputs * 2, generated * 2, times)
+    after = _exchanged(outputs, _counts(generated, times), _counts(generated * 2, times))
     return Spans(
-        starts=_counts(np.minimum(inputs, ends - 1), times),
-        ends=_counts(ends, times),
-        whole=_counts(ends, steps if times is None else steps * times),
-        in_step=bool((outputs == outputs[0]).all()),
+        starts=_exchanged(spans.starts, taken.starts, put.starts),
+        ends=_exchanged(spans.ends, taken.ends, put.ends),
+        whole=_exchanged(spans.whole, taken.whole, put.whole),
+        in_step=len(after.values) == 1,
     )
+
+
+def _exchanged(whole: Any, taken: Any, put: Any) -> Counts:
+    """The whole without what is taken and with what is put."""
+    values = np.concatenate([whole.values, taken.values, put.values])
+    return _counts(values, np.concatenate([whole.counts, -taken.counts, put.counts]))
 
 
 def _counts(values: Array, times: Array | None) -> Counts:
     """Counted in float64 where there are counts: exact below 2**53, far above what a trace of MAX_L tokens sums to."""
-    found = np.bincount(values, times, minlength=1)
-    held = np.flatnonzero(found)
-    return Counts(held, found[held].astype(np.int64))
+    size = int(values.max()) + 1
+    if size > _SPARSE * len(values):
+        distinct, places = np.unique(values, return_inverse=True)
+        return _held(distinct, np.bincount(places, times))
+    found = np.zeros(size, np.int64 if times is None else np.float64)
+    for at in range(0, len(values), _BLOCK):
+        weights = None if times is None else times[at : at + _BLOCK]
+        block = np.bincount(values[at : at + _BLOCK], weights)
+        found[: len(block)] += block
+    return _held(None, found)
+
+
+def _held(values: Array | None, counts: Array) -> Counts:
+    held = np.flatnonzero(counts)
+    return Counts((held if values is None else values[held]).astype(np.int64), counts[held].astype(np.int64))
