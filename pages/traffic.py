@@ -6,10 +6,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import streamlit as st
-from sizing.traffic.layouts import is_benchmark
-from sizing.traffic.reading import Columns, TraceError, columns_of, guess, read_trace
-from sizing.traffic.shapes import LogNormal, mix_of_shape
-from sizing.traffic.trace_file import MAX_BYTES
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain, table_text
@@ -20,9 +16,13 @@ from sizing import Problem, RefusedError, Scenario
 from sizing.figures.traffic import lengths_figure, needs_figure, overflow_figure
 from sizing.link import to_query
 from sizing.traffic import words
+from sizing.traffic.layouts import is_benchmark
 from sizing.traffic.mix import Mix
+from sizing.traffic.reading import Columns, TraceError, columns_of, guess, read_trace
 from sizing.traffic.running import Traffic, traffic_of
 from sizing.traffic.sessions import residency, room
+from sizing.traffic.shapes import LogNormal, mix_of_shape
+from sizing.traffic.trace_file import MAX_BYTES
 from sizing.traffic.workload import LABELS, Shape, Workload, read_workload
 from sizing.traffic.workload import to_query as workload_to_query
 

@@ -1,5 +1,7 @@
 """Synthetic shapes: their numbers come out as they went in, the same every time."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from sizing.traffic.mix import MAX_LENGTH
-from sizing.traffic.shapes import SHAPES, LogNormal, log_normal, shape
+from sizing.traffic.shapes import SHAPES, LogNormal, log_normal, mix_of_shape
+from sizing.traffic.workload import Shape, Workload
 from tests.test_properties import examples
 
 TOKENS = st.integers(1, 2**20)
@@ -20,10 +23,10 @@ def log_normals(draw: st.DrawFn) -> LogNormal:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_shape_has_its_medians_and_tails(name: str) -> None:
+def test_a_shape_has_its_medians_and_tails(name: Shape) -> None:
     """The p95 to the token, the median within a percent: it lies between two quantiles of the grid."""
-    mix, numbers = shape(name), SHAPES[name]
-    assert (mix.name, mix.synthetic) == (name, True)
+    mix, numbers = mix_of_shape(Workload(shape=name)), SHAPES[name].lengths
+    assert (mix.name, mix.synthetic, mix.note) == (SHAPES[name].title, True, SHAPES[name].source)
     assert mix.inputs
     assert mix.outputs
     assert mix.inputs.quantile(0.95) == numbers.p95_input
@@ -34,7 +37,8 @@ def test_a_shape_has_its_medians_and_tails(name: str) -> None:
 
 def test_what_is_assumed_says_so() -> None:
     """Every other shape has a published source beside its numbers."""
-    assert [name for name in SHAPES if "assumed" in name] == ["RAG (assumed)"]
+    assert [name for name, shape in SHAPES.items() if "arXiv" not in shape.source] == []
+    assert [shape.title for shape in SHAPES.values() if "ssumption" in shape.source] == ["RAG (assumed)"]
 
 
 @given(log_normals())
@@ -52,7 +56,7 @@ def test_any_four_numbers_make_a_mix(numbers: LogNormal) -> None:
 
 def test_input_and_output_are_independent() -> None:
     """Each output occurs with each input as often: the mean of the sum is the sum of the means."""
-    mix = shape("chat")
+    mix = mix_of_shape(Workload(shape="chat"))
     assert mix.inputs
     assert mix.outputs
     assert mix.lengths.mean == pytest.approx(mix.inputs.mean + mix.outputs.mean)
@@ -65,7 +69,7 @@ def test_input_and_output_are_independent() -> None:
         ({"p95_output": 9}, "The p95 of the output (9) is below its median (10). Correct one."),
         ({"median_input": 0}, "greater than or equal to 1"),
         ({"p95_output": 2**20 + 1}, "less than or equal to 1048576"),
-        ({"median_output": 10.0}, "valid integer"),
+        ({"median_output": 10.5}, "valid integer"),
     ],
 )
 def test_numbers_that_make_no_shape(changed: dict[str, float], sentence: str) -> None:
@@ -76,7 +80,15 @@ def test_numbers_that_make_no_shape(changed: dict[str, float], sentence: str) ->
     assert sentence in str(error.value)
 
 
-def test_an_unknown_shape() -> None:
-    """A KeyError: names come from SHAPES."""
+def test_every_shape_that_may_be_stated() -> None:
+    """The names of a workload, and four numbers stated with one of them."""
+    assert set(get_args(Shape)) == {*SHAPES, "log-normal"}
+
+    class Both(LogNormal):
+        shape: str = "log-normal"
+
+    mix = mix_of_shape(Both(median_input=7, p95_input=7, median_output=3, p95_output=3))
+    assert (mix.lengths.values.tolist(), mix.note) == ([10], "")
+    assert mix_of_shape(Workload(shape="log-normal")).name == "log-normal"
     with pytest.raises(KeyError):
-        shape("poem")
+        mix_of_shape(Both(shape="poem"))

@@ -6,11 +6,12 @@ inputs and outputs are not quite independent: read a trace of your own where the
 
 from math import log
 from statistics import NormalDist
-from typing import Annotated, Self
+from typing import Annotated, NamedTuple, Protocol, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from sizing.scenario import Whole
 from sizing.traffic.mix import MAX_LENGTH, Array, Mix, mix_of
 
 # Quantiles of each: 510 puts one of them at exactly 95%, and 510 x 510 requests are counted in no time.
@@ -18,7 +19,7 @@ _GRID = 510
 _LONGEST = MAX_LENGTH // 2  # tokens; a tail drawn beyond it is cut, so that input and output together stay in bounds
 _Z95 = NormalDist().inv_cdf(0.95)
 
-Tokens = Annotated[int, Field(ge=1, le=2**20, strict=True)]
+Tokens = Annotated[Whole, Field(ge=1, le=2**20)]
 
 
 class LogNormal(BaseModel):
@@ -26,10 +27,10 @@ class LogNormal(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    median_input: Tokens
-    p95_input: Tokens
-    median_output: Tokens
-    p95_output: Tokens
+    median_input: Tokens = 1000
+    p95_input: Tokens = 4000
+    median_output: Tokens = 200
+    p95_output: Tokens = 800
 
     @model_validator(mode="after")
     def _tails_are_longer(self) -> Self:
@@ -42,25 +43,60 @@ class LogNormal(BaseModel):
         return self
 
 
+class Named(NamedTuple):
+    """A shape with a name."""
+
+    title: str
+    """What it is called where it is shown; an assumption says so."""
+    lengths: LogNormal
+    source: str
+    """A sentence."""
+
+
 SHAPES = {
-    # BurstGPT's GPT-4 conversations (HPMLL/BurstGPT), as the table of length distributions in the Llumnix paper
-    # (OSDI 2024, arXiv:2406.03243) states them: input P50 582 and P95 2,345, output P50 243 and P95 669.
-    "chat": LogNormal(median_input=582, p95_input=2345, median_output=243, p95_output=669),
-    # An assumption. Of its source only the ends are stated: input 1,050 to 7,710 and output 7 to 2,180 tokens over the
-    # 7,106 requests of RAGPulse (data/0_trace.jsonl of flashserve/RAGPulse, arXiv:2511.12979); medians and p95 are
-    # chosen to lie between them, near the requests it shows.
-    "RAG (assumed)": LogNormal(median_input=3200, p95_input=5000, median_output=200, p95_output=600),
-    # One model call of a coding agent, cached prefix included and what is appended to it (a median of 886) not: Codex
-    # in the token length table of TraceLab (arXiv:2606.30560, uw-syfi/TraceLab): input P50 115,584, P90 201,600 and
-    # P99 231,040, output P50 184, P90 939 and P99 3,508. It states no p95: this is between P90 and P99, interpolated on
-    # the log-normal's own scales.
-    "agent": LogNormal(median_input=115_584, p95_input=211_385, median_output=184, p95_output=1485),
+    # The GPT-4 conversations of BurstGPT (HPMLL/BurstGPT), in the table of length distributions of the Llumnix paper
+    # (OSDI 2024, arXiv:2406.03243): input P50 582 and P95 2,345, output P50 243 and P95 669.
+    "chat": Named(
+        "chat",
+        LogNormal(median_input=582, p95_input=2345, median_output=243, p95_output=669),
+        "Medians and p95 of BurstGPT's GPT-4 conversations, as the Llumnix paper (arXiv:2406.03243) gives them.",
+    ),
+    # Only its ends are published: input 1,050 to 7,710 and output 7 to 2,180 tokens over the 7,106 requests of RAGPulse
+    # (data/0_trace.jsonl of flashserve/RAGPulse, arXiv:2511.12979). What lies between is assumed, near its first rows.
+    "RAG": Named(
+        "RAG (assumed)",
+        LogNormal(median_input=3200, p95_input=5000, median_output=200, p95_output=600),
+        "An assumption: of RAGPulse (arXiv:2511.12979) only the shortest and the longest requests are published.",
+    ),
+    # One model call of a coding agent: Codex in the table of token lengths of TraceLab (arXiv:2606.30560,
+    # uw-syfi/TraceLab). Its cached prefix is the input here (P50 115,584, P90 201,600, P99 231,040), without what is
+    # appended to it, a median of 886; output P50 184, P90 939, P99 3,508. There is no p95: these are interpolated
+    # between P90 and P99, on the scales on which a log-normal is a line.
+    "agent": Named(
+        "agent",
+        LogNormal(median_input=115_584, p95_input=211_385, median_output=184, p95_output=1485),
+        "Codex in TraceLab (arXiv:2606.30560): medians as published, p95 interpolated between its p90 and p99.",
+    ),
 }
 
 
-def shape(name: str) -> Mix:
-    """One of SHAPES as a mix; raises KeyError for another name."""
-    return log_normal(SHAPES[name], name)
+class Stated(Protocol):
+    """What a user states, of which the shape is read."""
+
+    @property
+    def shape(self) -> str:
+        """A name in SHAPES, or "log-normal"."""
+
+
+def mix_of_shape(stated: Stated) -> Mix:
+    """The mix of a shape, with its source as the note; "log-normal" takes the four numbers that are stated with it.
+
+    Raises KeyError for a name that is none.
+    """
+    if stated.shape == "log-normal":
+        return log_normal(stated if isinstance(stated, LogNormal) else LogNormal())
+    title, lengths, source = SHAPES[stated.shape]
+    return log_normal(lengths, title)._replace(note=source)
 
 
 def log_normal(lengths: LogNormal, name: str = "log-normal") -> Mix:
