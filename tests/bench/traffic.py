@@ -64,8 +64,8 @@ def here(way: str, path: str) -> dict[str, Any]:
     found = {"s": time.perf_counter() - start, "cpu": time.process_time() - spent}
     digest = hashlib.sha256()
     for spans in (mix.spans, mix.tail_doubled, mix.outputs_doubled) if mix else ():
-        for counts in filter(None, spans or ()):
-            digest.update(counts.values.tobytes() + counts.counts.tobytes())
+        for counts in (spans.starts, spans.ends, spans.whole) if spans else ():
+            digest.update(counts.values.tobytes() + counts.counts.tobytes() if counts else b"")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (PER_GIB if sys.platform == "linux" else 2**30)
     return {**found, "gib": peak, "digest": digest.hexdigest(), "requests": mix.requests if mix else 0}
 
