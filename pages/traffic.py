@@ -8,23 +8,24 @@ from typing import Any, get_args
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.parts.blocks import plain, table_text
-from pages.parts.frame import show_page
+from pages.parts.blocks import plain, table_text, unbroken
+from pages.parts.frame import TRAFFIC_LINK, show_page
 from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
+from pages.parts.presented import presented
 from sizing import Problem, RefusedError, Scenario
 from sizing.figures.traffic import lengths_figure, needs_figure, overflow_figure
 from sizing.link import to_query
 from sizing.traffic import words
+from sizing.traffic.exports import traffic_json
 from sizing.traffic.layouts import is_benchmark
 from sizing.traffic.mix import Mix
 from sizing.traffic.reading import Columns, TraceError, columns_of, guess, read_trace
 from sizing.traffic.running import Traffic, traffic_of
 from sizing.traffic.sessions import residency, room
-from sizing.traffic.shapes import LogNormal, mix_of_shape
+from sizing.traffic.shapes import LogNormal
 from sizing.traffic.trace_file import MAX_BYTES
-from sizing.traffic.workload import LABELS, Shape, Workload, read_workload
-from sizing.traffic.workload import to_query as workload_to_query
+from sizing.traffic.workload import LABELS, Shape, Workload, mix_of_workload, read_workload, workload_to_query
 
 KINDS = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "gz"]
 OWN = "own_traffic"  # the mix that was read, kept over page changes
@@ -39,50 +40,46 @@ NOT_MODELLED = (
 
 def show_traffic(scenario: Scenario) -> None:
     """The page, from the headline down."""
-    first = st.container()
-    workload = _workload()
+    first, boxes, figures, sessions = st.container(), st.container(), st.container(), st.container()
+    with boxes:
+        own = _own()
+    workload = _workload(boxes, sessions)
     if not isinstance(workload, Workload):
         first.error(plain("\n".join(problem.sentence for problem in workload)))
         return
-    mix = _own() or mix_of_shape(workload)
+    st.session_state[TRAFFIC_LINK] = workload_to_query(workload)
+    mix = own or mix_of_workload(workload)
     try:
         traffic = traffic_of(scenario, mix, workload.risk)
     except RefusedError as refused:
         first.error(plain(str(refused)))
         return
-    if mix.synthetic:
-        first.info(plain(f"Synthetic traffic, until you give your own: {mix.name}. {mix.note}"))
-    first.markdown(f"### {plain(words.headline(traffic))}\n\n{plain(words.reasons(traffic))}")
-    _numbers(first, traffic)
-    show_figures(
-        {
-            "needs": (needs_figure(traffic), words.headline(traffic)),
-            "lengths": (lengths_figure(mix), "How long requests are."),
-            "overflow": (overflow_figure(traffic), words.reasons(traffic)),
-        },
-        key="traffic_figures",
-    )
-    _shifts(traffic)
-    _sessions(traffic, workload)
-    query = to_query(scenario) | workload_to_query(workload)
-    st.page_link("pages/traffic.py", label="Link to this traffic (a file of your own is not in it)", query_params=query)
+    with first:
+        _answer(traffic)
+    with figures:
+        _figures(traffic)
+        _shifts(traffic)
+    with sessions:
+        _sessions(traffic, workload)
+    if not presented():
+        _take_away(scenario, traffic, workload)
 
 
-def _workload() -> Workload | list[Problem]:
+def _workload(boxes: DeltaGenerator, sessions: DeltaGenerator) -> Workload | list[Problem]:
     """What the boxes state, or a sentence for every fault."""
-    shape, risk, sessions, states, tokens = st.columns(5)
-    first = Workload()
+    first, (shape, risk) = Workload(), boxes.columns(2)
+    if not presented():
+        sessions.markdown("#### Sessions between turns")
+    kept = sessions.columns(3)
     typed: dict[str, Any] = {
         "shape": kept_box("traffic_shape", first.shape, partial(shape.selectbox, LABELS["shape"], get_args(Shape))),
         "risk_percent": _typed(risk, "risk_percent", f"{first.risk_percent:g}"),
-        "idle_sessions": _typed(sessions, "idle_sessions", str(first.idle_sessions)),
-        "checkpoints": _typed(states, "checkpoints", str(first.checkpoints)),
-        "session_tokens": _typed(tokens, "session_tokens", "", placeholder="mean length"),
+        "idle_sessions": _typed(kept[0], "idle_sessions", str(first.idle_sessions)),
+        "checkpoints": _typed(kept[1], "checkpoints", str(first.checkpoints)),
+        "session_tokens": _typed(kept[2], "session_tokens", "", placeholder="mean length"),
     }
-    return read_workload({name: value for name, value in typed.items() if value != ""})
-
     if typed["shape"] == "log-normal":
-        for name, place in zip(LogNormal.model_fields, st.columns(4), strict=True):
+        for name, place in zip(LogNormal.model_fields, boxes.columns(4), strict=True):
             typed[name] = _typed(place, name, str(getattr(first, name)))
     return read_workload({name: value for name, value in typed.items() if value != ""})
 
@@ -94,6 +91,8 @@ def _typed(place: DeltaGenerator, name: str, first: str, placeholder: str | None
 
 def _own() -> Mix | None:
     """The traffic of a file that was given; a fault is said and the shape stands in."""
+    if presented():
+        return st.session_state.get(OWN)
     file = st.file_uploader(
         "Your own requests: a trace, a benchmark's result file or a histogram (CSV, JSON lines, JSON, Parquet)",
         type=KINDS,
@@ -163,30 +162,42 @@ def _forget() -> None:
     st.session_state.pop(READ, None)
 
 
-def _numbers(place: DeltaGenerator, traffic: Traffic) -> None:
-    """The flag to set, every way to split, and how long requests are."""
+def _answer(traffic: Traffic) -> None:
+    """What runs, why, the flag to set, and every way to split."""
+    mix = traffic.mix
+    st.markdown(f"### {plain(words.headline(traffic))}\n\n{plain(words.reasons(traffic))}")
+    if mix.synthetic:
+        made = f"Synthetic traffic, made from the shape “{mix.name}”, until you give your own requests below."
+        st.info(plain(f"{made} {mix.note}".rstrip()))
+    elif mix.note:
+        st.info(plain(mix.note))
     if best := traffic.way("best for this traffic"):
-        place.code(best.flag, language=None)
-    place.markdown(
-        "\n\n".join(
-            (
-                table_text(words.WAY_COLUMNS, words.way_rows(traffic)),
-                plain(f"Requests, slots and tokens{words.ranks(traffic) or ' of the one rank that all are alike'}."),
-            )
-        )
-    )
-    with place.expander("How these numbers come about, and what is not modelled"):
+        st.code(best.flag, language=None)
+    st.markdown(table_text(words.WAY_COLUMNS, map(unbroken, words.way_rows(traffic))))
+    if words.ranks(traffic):
+        st.markdown("Requests, slots and tokens are those of one rank.")
+    with st.expander("How these numbers come about, and what is not modelled"):
         st.markdown(f"{plain(words.model_words(traffic))}\n\n{plain(NOT_MODELLED)}")
 
 
+def _figures(traffic: Traffic) -> None:
+    figures = {
+        "needs": (needs_figure(traffic), words.headline(traffic)),
+        "lengths": (lengths_figure(traffic.mix), "How long requests are."),
+        "overflow": (overflow_figure(traffic), words.reasons(traffic)),
+    }
+    show_figures(figures, key="traffic_figures")
+
+
 def _shifts(traffic: Traffic) -> None:
+    """How long requests are, and what each split runs of longer ones."""
     st.markdown(
         "\n\n".join(
             (
                 "#### When the traffic shifts",
                 table_text(words.shift_columns(traffic), words.shift_rows(traffic)),
                 plain(words.asymmetry(traffic)),
-                "#### How long requests are",
+                "#### Lengths",
                 table_text(words.LENGTH_COLUMNS, words.length_rows(traffic)),
             )
         )
@@ -194,10 +205,10 @@ def _shifts(traffic: Traffic) -> None:
 
 
 def _sessions(traffic: Traffic, workload: Workload) -> None:
-    """Sessions between turns, where some are stated."""
-    st.markdown("#### Sessions between turns")
+    """How many waiting sessions keep their state and KV, where some are stated."""
     if not workload.idle_sessions:
-        st.markdown("Enter how many sessions wait between turns to see how many of them keep their state and KV.")
+        if not presented():
+            st.markdown("Enter how many sessions wait between turns to see how many of them keep their state and KV.")
         return
     found = {way.name: residency(traffic, way, workload) for way in traffic.ways}
     st.markdown(
@@ -209,6 +220,13 @@ def _sessions(traffic: Traffic, workload: Workload) -> None:
             )
         )
     )
+
+
+def _take_away(scenario: Scenario, traffic: Traffic, workload: Workload) -> None:
+    row = st.container(horizontal=True)
+    row.download_button("Result, JSON", traffic_json(traffic), "traffic.json", "application/json", on_click="ignore")
+    label = "Link to this traffic" if traffic.mix.synthetic else "Link to this page, without the requests of your file"
+    row.page_link("pages/traffic.py", label=label, query_params=to_query(scenario) | workload_to_query(workload))
 
 
 show_page("Traffic", show_traffic)

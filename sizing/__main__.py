@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import date
 from io import TextIOWrapper
 from pathlib import Path
-from typing import NoReturn, get_args
+from typing import Any, NoReturn, get_args
 
 from sizing.bootlog import Boot, Log, read_chunks, read_file
 from sizing.carried import Want
@@ -42,6 +42,12 @@ from sizing.solve import Sizing, solve
 from sizing.specification import token_equiv
 from sizing.target import Answer, aim
 from sizing.target_words import NEAR_COLUMNS, WAY_COLUMNS, gates, headline, near_rows, way_rows
+from sizing.traffic import words as traffic_words
+from sizing.traffic.exports import traffic_json
+from sizing.traffic.reading import TraceError, read_trace
+from sizing.traffic.running import Traffic, traffic_of
+from sizing.traffic.sessions import residency, room
+from sizing.traffic.workload import LABELS, Shape, Workload, mix_of_workload, read_workload
 from sizing.units import count, number
 from sizing.verdict import advice, verdict
 from sizing.wanted import read_wants
@@ -50,6 +56,7 @@ from sizing.working import comparisons, working
 CHUNK = 2**20  # bytes of a log that are read at a time
 USAGE_ERROR = 2  # argparse's own exit status for wrong input
 REFUSED = 1
+COLUMNS = ("input", "output", "length", "count")  # of a trace, as options name them
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -118,6 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_choice(target)
     _add_sheet(target)
     target.set_defaults(run=_target)
+    _add_traffic(commands)
     log = commands.add_parser(
         "log",
         help="read a boot log and put what it prints beside what the rules predict",
@@ -129,6 +137,26 @@ def _parser() -> argparse.ArgumentParser:
     log.add_argument("--length", metavar="L", type=int, default=DEFAULTS["L"], help="context per request [tokens]")
     log.set_defaults(run=_log)
     return parser
+
+
+def _add_traffic(commands: Any) -> None:
+    traffic = commands.add_parser(
+        "traffic",
+        help="solve for real traffic in place of one L",
+        description="What really runs of real traffic, at a risk that KV overflows, and the best split for it. FILE "
+        "holds a scenario as for plan; - reads standard input. TRACE is a file of requests (a trace, a benchmark's "
+        f"result or a histogram, as CSV, JSON or Parquet) or one of the shapes {', '.join(get_args(Shape))}.",
+    )
+    traffic.add_argument("file", metavar="FILE", help="JSON file, or - for standard input")
+    traffic.add_argument("trace", metavar="TRACE", help="file of requests, or a shape")
+    for name, what in LABELS.items():
+        if name != "shape":
+            traffic.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=what)
+    for name in COLUMNS:
+        traffic.add_argument(f"--{name}-column", metavar="NAME", help="of TRACE, where it is not found by its name")
+    traffic.add_argument("--json", action="store_true", help="print every number as JSON instead of tables")
+    _add_choice(traffic)
+    traffic.set_defaults(run=_traffic)
 
 
 def _add_choice(command: argparse.ArgumentParser) -> None:
@@ -219,6 +247,44 @@ def _target_lines(answer: Answer) -> list[str]:
     lines += [f"Accuracy gate {at}. {gate}" for at, gate in enumerate(gates(answer), start=1)]
     near = near_rows(answer)
     return [*lines, "", f"nearest points that fit: {', '.join(NEAR_COLUMNS)}", *_aligned(near)] if near else lines
+
+
+def _traffic(options: argparse.Namespace) -> int:
+    scenario = _chosen(_read_scenarios(options.file), options.scenario)
+    is_shape = options.trace in get_args(Shape)
+    typed = {name: getattr(options, name) for name in LABELS if name != "shape"}
+    stated = {name: value for name, value in typed.items() if value is not None}
+    workload = read_workload(stated | ({"shape": options.trace} if is_shape else {}))
+    if not isinstance(workload, Workload):
+        _stop(workload)
+    columns = {f"{name}_column": getattr(options, f"{name}_column") for name in COLUMNS}
+    try:
+        mix = mix_of_workload(workload) if is_shape else read_trace(options.trace, **columns)
+        traffic = traffic_of(scenario, mix, workload.risk)
+    except TraceError as fault:
+        _stop_with(str(fault), where="TRACE")
+    except RefusedError as refused:
+        print(refused, file=sys.stderr)
+        return REFUSED
+    print(traffic_json(traffic) if options.json else "\n".join(_traffic_lines(traffic, workload)), flush=True)
+    return 0 if traffic.ways else REFUSED
+
+
+def _traffic_lines(traffic: Traffic, workload: Workload) -> list[str]:
+    tables = [
+        (traffic_words.WAY_COLUMNS, traffic_words.way_rows(traffic)),
+        (traffic_words.shift_columns(traffic), traffic_words.shift_rows(traffic)),
+        (traffic_words.LENGTH_COLUMNS, traffic_words.length_rows(traffic)),
+    ]
+    lines = [traffic_words.headline(traffic), *traffic_words.reasons(traffic).splitlines(), traffic.mix.note]
+    if workload.idle_sessions:
+        found = {way.name: residency(traffic, way, workload) for way in traffic.ways}
+        tables.append((traffic_words.RESIDENCY_COLUMNS, traffic_words.residency_rows(found, traffic)))
+    for columns, rows in tables:
+        lines += ["", *_aligned([columns, *rows])]
+    if workload.idle_sessions:
+        lines += ["", traffic_words.room_words(room(traffic, workload), traffic)]
+    return [*lines, "", traffic_words.model_words(traffic)]
 
 
 def _model(options: argparse.Namespace) -> int:

@@ -23,10 +23,13 @@ from sizing.from_model import FILLED
 from sizing.link import KEPT as KEPT_QUERY
 from sizing.link import WANT, from_query, kept_from_query, kept_to_query, to_query, wants_from_query
 from sizing.scenario import DEFAULTS
+from sizing.traffic.workload import PARAMETER as TRAFFIC
+from sizing.traffic.workload import Workload, workload_from_query
 
 PAGES = {
     "app.py": "Balance",
     "pages/target.py": "Target",
+    "pages/traffic.py": "Traffic",
     "pages/compare.py": "Compare",
     "pages/model.py": "Model",
     "pages/clamped.py": "Log",
@@ -66,14 +69,16 @@ def _live(links: DeltaGenerator, sliders: DeltaGenerator, body: Callable[[Scenar
     body(found)
 
 
+TRAFFIC_LINK = "traffic_link"  # in the session: what the page Traffic states, as a link carries it
 PRESENT_HELP = "Headline, figures and tables alone, for a slide at 16:9. The browser's back button leads back."
 
 
 def _present() -> None:
-    """The same address with `present`, and with what is kept and wanted, so that the link opens elsewhere too."""
+    """The same address with `present`, and with what other pages hold, so that the link opens elsewhere too."""
     kept = st.session_state.get(KEPT, [])
     wants = "\n".join(str(stood(box, "")).strip() for box in (REQUESTS_BOX, FURTHER_BOX)).rstrip()
     own = ((kept_to_query(kept) or {}) if kept else {}) | ({WANT: wants} if wants else {})
+    own |= st.session_state.get(TRAFFIC_LINK, {})
     st.query_params.from_dict({**st.session_state.get("link", {}), **own, PRESENT: ""})
 
 
@@ -111,7 +116,11 @@ def _page_links(place: DeltaGenerator) -> None:
 
 def _query() -> dict[str, str]:
     """The link's parameters that are inputs."""
-    return {name: value for name, value in st.query_params.to_dict().items() if name not in (PRESENT, KEPT_QUERY, WANT)}
+    return {
+        name: value
+        for name, value in st.query_params.to_dict().items()
+        if name not in (PRESENT, KEPT_QUERY, WANT, TRAFFIC)
+    }
 
 
 def _read_link(page: str) -> None:
@@ -131,7 +140,7 @@ def _read_link(page: str) -> None:
         restore()
     if first or (query != state["link"] and not moved and (same_page or query)):
         scenario, state["problems"] = from_query(query)
-        state["problems"] += _read_kept() if first else []
+        state["problems"] += _read_kept() + _read_traffic() if first else []
         if first:
             _read_wants()
         for name, value in scenario.model_dump().items():
@@ -153,6 +162,17 @@ def _read_wants() -> None:
     requests, further = wants_from_query(st.query_params.get(WANT, ""))
     fill(REQUESTS_BOX, requests)
     fill(FURTHER_BOX, further)
+
+
+def _read_traffic() -> list[Problem]:
+    """Fill the boxes of the page Traffic from a link, once."""
+    text = st.query_params.get(TRAFFIC)
+    found = workload_from_query(text) if text else Workload()
+    if not isinstance(found, Workload):
+        return found
+    for name, value in found.differences().items():
+        fill(f"traffic_{name}", value if name == "shape" else f"{value:g}" if isinstance(value, float) else str(value))
+    return []
 
 
 def _write_link(scenario: Scenario) -> None:

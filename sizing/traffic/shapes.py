@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple, Protocol, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from sizing.scenario import Whole
+from sizing.scenario import Tokens
 from sizing.traffic.mix import MAX_LENGTH, Array, Mix, mix_of
 
 # Quantiles of each: 510 puts one of them at exactly 95%, and 510 x 510 requests are counted in no time.
@@ -19,18 +19,22 @@ _GRID = 510
 _LONGEST = MAX_LENGTH // 2  # tokens; a tail drawn beyond it is cut, so that input and output together stay in bounds
 _Z95 = NormalDist().inv_cdf(0.95)
 
-Tokens = Annotated[Whole, Field(ge=1, le=2**20)]
+Length = Annotated[Tokens, Field(ge=1, le=2**20)]
 
 
 class LogNormal(BaseModel):
-    """Median and 95th percentile of input and of output [tokens]."""
+    """Median and 95th percentile of input and of output [tokens].
+
+    It opens on the GPT-4 conversations of BurstGPT (HPMLL/BurstGPT), in the table of length distributions of the
+    Llumnix paper (OSDI 2024, arXiv:2406.03243): input P50 582 and P95 2,345, output P50 243 and P95 669.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    median_input: Tokens = 1000
-    p95_input: Tokens = 4000
-    median_output: Tokens = 200
-    p95_output: Tokens = 800
+    median_input: Length = 582
+    p95_input: Length = 2345
+    median_output: Length = 243
+    p95_output: Length = 669
 
     @model_validator(mode="after")
     def _tails_are_longer(self) -> Self:
@@ -54,11 +58,9 @@ class Named(NamedTuple):
 
 
 SHAPES = {
-    # The GPT-4 conversations of BurstGPT (HPMLL/BurstGPT), in the table of length distributions of the Llumnix paper
-    # (OSDI 2024, arXiv:2406.03243): input P50 582 and P95 2,345, output P50 243 and P95 669.
     "chat": Named(
         "chat",
-        LogNormal(median_input=582, p95_input=2345, median_output=243, p95_output=669),
+        LogNormal(),
         "Medians and p95 of BurstGPT's GPT-4 conversations, as the Llumnix paper (arXiv:2406.03243) gives them.",
     ),
     # Only its ends are published: input 1,050 to 7,710 and output 7 to 2,180 tokens over the 7,106 requests of RAGPulse

@@ -5,7 +5,7 @@ Requests, slots and tokens are per rank, and the words say so where there is mor
 
 from collections.abc import Mapping
 
-from sizing.traffic.held import Held
+from sizing.traffic.held import MOST_SOUGHT, Held
 from sizing.traffic.mix import Counts
 from sizing.traffic.running import MODEL_ERROR, Served, Traffic, Way, WayName
 from sizing.traffic.sessions import Residency, Room
@@ -105,6 +105,8 @@ def way_rows(traffic: Traffic) -> list[tuple[str, ...]]:
 
 
 def _ranged(served: Served) -> str:
+    if served.by_kv == MOST_SOUGHT:
+        return f"{count(MOST_SOUGHT)} or more"
     if served.by_kv_least == served.by_kv_most:
         return count(served.by_kv)
     return f"{count(served.by_kv)} ({count(served.by_kv_least)} to {count(served.by_kv_most)})"

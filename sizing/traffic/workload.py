@@ -1,12 +1,15 @@
 """What a user states about traffic: a shape where no trace is given, the risk, and the sessions that wait."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from sizing.problems import Problem, from_validation
 from sizing.scenario import MAX_L, MAX_REQUESTS, Tokens, Whole
+from sizing.traffic.mix import Mix
+from sizing.traffic.shapes import LogNormal, mix_of_shape
 
 Shape = Literal["chat", "RAG", "agent", "log-normal"]
 
@@ -14,6 +17,10 @@ PARAMETER = "traffic"  # of a link
 MAX_LENGTH = 1_000  # characters of it; all inputs take about 300
 LABELS = {
     "shape": "Shape",
+    "median_input": "Input, median",
+    "p95_input": "Input, p95",
+    "median_output": "Output, median",
+    "p95_output": "Output, p95",
     "risk_percent": "Risk that KV overflows [%]",
     "idle_sessions": "Sessions between turns",
     "checkpoints": "States that each keeps",
@@ -21,12 +28,11 @@ LABELS = {
 }
 
 
-class Workload(BaseModel):
+class Workload(LogNormal):
     """Inputs of the page Traffic besides those of the deployment."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     shape: Shape = "chat"
+    """The four numbers above count for “log-normal” alone."""
     risk_percent: Annotated[float, Field(ge=0.01, le=50, allow_inf_nan=False)] = 1.0
     """The share of time in which KV may overflow [%]."""
     idle_sessions: Annotated[Whole, Field(ge=0, le=MAX_REQUESTS)] = 0
@@ -46,6 +52,12 @@ class Workload(BaseModel):
         return self.model_dump(exclude_defaults=True)
 
 
+@lru_cache(maxsize=16)
+def mix_of_workload(workload: Workload) -> Mix:
+    """The mix that the shape makes."""
+    return mix_of_shape(workload)
+
+
 def read_workload(values: Mapping[str, Any]) -> Workload | list[Problem]:
     """Check values from anywhere; gives the workload, or a sentence for every fault at once."""
     try:
@@ -54,13 +66,13 @@ def read_workload(values: Mapping[str, Any]) -> Workload | list[Problem]:
         return from_validation(error, LABELS)
 
 
-def to_query(workload: Workload) -> dict[str, str]:
+def workload_to_query(workload: Workload) -> dict[str, str]:
     """Query parameters for it; empty where all is as it opens."""
     stated = workload.model_dump_json(exclude_defaults=True)
     return {} if stated == "{}" else {PARAMETER: stated}
 
 
-def from_query(text: str) -> Workload | list[Problem]:
+def workload_from_query(text: str) -> Workload | list[Problem]:
     """The workload of that parameter, or a sentence for every fault."""
     try:
         return Workload.model_validate_json(text[:MAX_LENGTH])
