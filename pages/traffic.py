@@ -196,6 +196,7 @@ def _shifts(traffic: Traffic) -> None:
             (
                 "#### When the traffic shifts",
                 table_text(words.shift_columns(traffic), words.shift_rows(traffic)),
+                plain(words.SHIFTS),
                 plain(words.asymmetry(traffic)),
                 "#### Lengths",
                 table_text(words.LENGTH_COLUMNS, words.length_rows(traffic)),

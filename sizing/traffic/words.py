@@ -74,6 +74,13 @@ def _admits(way: Way) -> str:
     return f"{requests_text(way.split.admitted)} are admitted ({limit.name}: {limit.why})"
 
 
+SHIFTS = (
+    "p95 doubled: each request at or above the 95th percentile of input + output twice as long. Outputs doubled: each "
+    "generates twice as many tokens. “Runs” is at the same risk; “overflows” is the share of time with all that the "
+    "split admits in flight, for it goes on admitting them."
+)
+
+
 def asymmetry(traffic: Traffic) -> str:
     """What one request too many costs on either side, with this traffic's numbers."""
     S, mean = traffic.sizing.S, traffic.one.mean
