@@ -13,7 +13,7 @@ from sizing.figures.traffic import BAR, RIGHT_MOST, lengths_figure, needs_figure
 from sizing.optimum import kv_tokens_for
 from sizing.pools import pools_from_slots, rank_of
 from sizing.traffic.curves import counted, in_use, lengths, needs
-from sizing.traffic.held import FINE, needed
+from sizing.traffic.held import needed
 from sizing.traffic.mix import Counts, mix_of, mix_of_lengths
 from sizing.traffic.running import around
 from tests.traffic_cases import DEPLOYMENTS, traffic_case
@@ -102,15 +102,15 @@ def test_the_thin_curve_of_lengths_is_right_to_one_percent() -> None:
 
 @pytest.mark.parametrize("name", CURVED)
 def test_needs_are_right_to_a_pixel(name: str) -> None:
-    """The line of what is needed lies where the model's own bounds do, at places where it was not worked out too."""
+    """The line of what is needed lies where the model says, at places where it was not worked out too."""
     traffic = traffic_case(name)
     figure = needs_figure(traffic)
     x, y = (np.array(trace(figure, "needed at 1 % risk")[axis]) for axis in ("x", "y"))
     top = max(y.max(), max(trace(figure, "left")["y"]))
     pixel = top / SLIDE
     for requests in np.unique(np.linspace(1, int(x[-1]), 40).astype(int)).tolist():
-        least, most = needed(traffic.one, requests, around(traffic.risk), FINE)[1]
-        assert least - pixel <= np.interp(requests, x, y) <= most + pixel
+        exact = needed(traffic.one, requests, around(traffic.risk))[1]
+        assert np.interp(requests, x, y) == pytest.approx(exact, abs=pixel)
 
 
 @pytest.mark.parametrize("name", ["usual", "a cap that binds", "attention DP", "thousands of short ones"])
