@@ -8,7 +8,7 @@ import numpy as np
 
 from sizing.optimum import kv_tokens_for
 from sizing.pools import pools_from_slots, rank_of
-from sizing.traffic.held import Held, demand, reach
+from sizing.traffic.held import Held, demand, in_steps, reach
 from sizing.traffic.mix import Array, Counts
 from sizing.traffic.running import Traffic, Way
 
@@ -45,16 +45,9 @@ def lengths(counts: Counts) -> Lengths:
 
 
 def counted(one: Held, step: int) -> Held:
-    """The same amounts counted in steps [tokens], for drawing.
-
-    Each is shared between the two steps around it so that the mean stays; the variance grows by at most step**2 / 4.
-    """
-    if step == 1:
-        return one
-    rows = np.pad(one.shares, (0, -len(one.shares) % step)).reshape(-1, step)
-    above = rows @ (np.arange(step) / step)
-    shares = np.pad(rows.sum(axis=1) - above, (0, 1)) + np.pad(above, (1, 0))
-    return Held(np.trim_zeros(shares, "b"), one.mean / step, one.deviation / step)
+    """The same amounts counted in steps [tokens], for drawing."""
+    shares = np.trim_zeros(in_steps(one.shares, step), "b")
+    return one if step == 1 else Held(shares, one.mean / step, one.deviation / step)
 
 
 def _step(tokens: int, requests: int) -> int:

@@ -108,11 +108,14 @@ def demand(one: Held, requests: int, tokens: int) -> Demand:
     """KV in use by `requests` in flight, up to at least `tokens`."""
     finest = max(1, -(-tokens // MOST_STEPS))
     step = max(finest, min(tokens // STEPS, int(one.deviation * COARSEST)))
-    return Demand(requests, step, np.cumsum(_sum(_in_steps(one.shares, step), requests, tokens // step + 1)))
+    return Demand(requests, step, np.cumsum(_sum(in_steps(one.shares, step), requests, tokens // step + 1)))
 
 
-def _in_steps(shares: Array, step: int) -> Array:
-    """The same amounts counted in whole steps, each shared between the two steps around it."""
+def in_steps(shares: Array, step: int) -> Array:
+    """The same amounts counted in whole steps, each shared between the two steps around it so that the mean stays.
+
+    The variance grows by at most step**2 / 4.
+    """
     rows = np.pad(shares, (0, -len(shares) % step)).reshape(-1, step)
     upper = rows @ (np.arange(step) / step)
     return np.append(rows.sum(axis=1) - upper, 0) + np.append(0, upper)
