@@ -11,9 +11,9 @@ from sizing.figures.traffic import lengths_figure, needs_figure, overflow_figure
 from tests.browser.labels import CLIPPED, OVERLAPPING
 from tests.traffic_cases import DEPLOYMENTS, traffic_case
 
-# [px] What a page of 1440 and of 1920 leaves, and a slide. The font here is wider than that of the page: a line of
-# inputs in half a column needs more room.
-WIDTHS = {"lengths": (482, 722, 1280), "overflow": (560, 722, 1280), "needs": (980, 1460, 1280)}
+# [px] About what a page of 1440 and of 1920 leaves, and a slide. The font here is wider than the page's own, so half a
+# column is taken as 560 instead of 482.
+WIDTHS = {"lengths": (560, 722, 1280), "overflow": (560, 722, 1280), "needs": (980, 1460, 1280)}
 SLIDE = (1280, 720)  # [px]
 DRAW = """async ([figure, width, height]) => {
   const place = document.querySelector('[data-figure]');
