@@ -211,6 +211,8 @@ def _sessions(traffic: Traffic, workload: Workload) -> None:
         if not presented():
             st.markdown("Enter how many sessions wait between turns to see how many of them keep their state and KV.")
         return
+    if presented():
+        st.markdown("#### Sessions between turns")
     found = {way.name: residency(traffic, way, workload) for way in traffic.ways}
     st.markdown(
         "\n\n".join(
