@@ -30,12 +30,6 @@ from sizing.traffic.workload import LABELS, Shape, Workload, mix_of_workload, re
 KINDS = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "gz"]
 OWN = "own_traffic"  # the mix that was read, kept over page changes
 READ = "own_traffic_read"  # which file, with which columns
-NOT_MODELLED = (
-    "Prefill takes time, in which a request holds KV and generates nothing. Requests that share a prefix hold it once; "
-    "here each holds its own. KV is handed out in whole pages: up to page_size - 1 tokens more for each request. The "
-    "engine keeps some KV free for what runs when it admits (--schedule-conservativeness). The queue is never empty: "
-    "with fewer requests less KV is in use."
-)
 
 
 def show_traffic(scenario: Scenario) -> None:
@@ -177,7 +171,7 @@ def _answer(traffic: Traffic) -> None:
     if words.ranks(traffic):
         st.markdown("Requests, slots and tokens are those of one rank.")
     with st.expander("How these numbers come about, and what is not modelled"):
-        st.markdown(f"{plain(words.model_words(traffic))}\n\n{plain(NOT_MODELLED)}")
+        st.markdown(f"{plain(words.model_words(traffic))}\n\n{plain(words.NOT_MODELLED)}")
 
 
 def _figures(traffic: Traffic) -> None:

@@ -284,7 +284,7 @@ def _traffic_lines(traffic: Traffic, workload: Workload) -> list[str]:
         lines += ["", *_aligned([columns, *rows])]
     if workload.idle_sessions:
         lines += ["", traffic_words.room_words(room(traffic, workload), traffic)]
-    return [*lines, "", traffic_words.model_words(traffic)]
+    return [*lines, "", traffic_words.model_words(traffic), traffic_words.NOT_MODELLED]
 
 
 def _model(options: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from sizing.traffic.held import MOST_SOUGHT, Held
 from sizing.traffic.mix import Counts
-from sizing.traffic.running import MODEL_ERROR, Served, Traffic, Way, WayName
+from sizing.traffic.running import LONG, MODEL_ERROR, Served, Traffic, Way, WayName
 from sizing.traffic.sessions import Residency, Room
 from sizing.units import count, number, percent, requests_text
 
@@ -155,6 +155,17 @@ def _held_cells(one: Held) -> tuple[str, ...]:
     return (count(round(one.mean)), *(count(one.quantile(share)) for share in QUANTILES), count(one.most))
 
 
+# What the engine keeps free: PrefillAdder.add_one_req of sgl-project/sglang, schedule_policy.py; what it does to a mix:
+# test_what_the_engine_keeps_free_is_kv_less in tests/test_traffic_replay.py.
+NOT_MODELLED = (
+    "Not modelled. The engine admits a request only where its input and its max_new_tokens (at most 4,096 of them) are "
+    "free beside a share of what the others may still generate: with max_new_tokens far above what is generated fewer "
+    "run than said here, and fewer are retracted. Prefill takes time, in which a request holds KV and generates "
+    "nothing. Requests that share a prefix hold it once; here each holds its own. KV is handed out in whole pages: up "
+    "to page_size - 1 tokens more for each request. The queue is never empty: with fewer requests less KV is in use."
+)
+
+
 def model_words(traffic: Traffic) -> str:
     """The model, its source and its error, and what the same split runs with every request at its whole length."""
     if traffic.one.deviation == 0 or traffic.mix.spans.in_step:
@@ -172,10 +183,17 @@ def model_words(traffic: Traffic) -> str:
         )
         if traffic.whole is not None:
             model += f" With every request at its whole length from the start, {count(traffic.whole)} would run as set."
-    return (
-        f"{model} What the model leaves out moves a probability by a factor of up to {MODEL_ERROR:g} either way, as "
-        "token by token replays of five mixes show; the ranges in brackets are what that leaves open."
+    error = (
+        f"What the model leaves out moves a probability by a factor of up to {MODEL_ERROR:g} either way, as token by "
+        "token replays of five mixes show; the ranges in brackets are what that leaves open."
     )
+    pools = [way.split.kv_tokens for way in traffic.ways]
+    if pools and traffic.one.most > LONG * min(pools):
+        error += (
+            f" The longest request of {count(traffic.one.most)} tokens takes more than half of a KV pool here: in "
+            "replays of such traffic KV overflowed up to twice as often as predicted."
+        )
+    return f"{model} {error}"
 
 
 RESIDENCY_COLUMNS = (
