@@ -106,9 +106,16 @@ def reach(one: Held, requests: int) -> int:
 
 def demand(one: Held, requests: int, tokens: int) -> Demand:
     """KV in use by `requests` in flight, up to at least `tokens`."""
-    finest = max(1, -(-tokens // MOST_STEPS))
-    step = max(finest, min(tokens // STEPS, int(one.deviation * COARSEST)))
-    return Demand(requests, step, np.cumsum(_sum(in_steps(one.shares, step), requests, tokens // step + 1)))
+    widest, step = min(tokens / STEPS, one.deviation * COARSEST), 1
+    while step * 2 <= widest or tokens // step >= MOST_STEPS:
+        step *= 2
+    return Demand(requests, step, np.cumsum(_sum(_counted(one, step), requests, tokens // step + 1)))
+
+
+@lru_cache(maxsize=64)
+def _counted(one: Held, step: int) -> Array:
+    """Steps are powers of two, so few are met again and again: a long tail is counted once for each."""
+    return in_steps(one.shares, step)
 
 
 def in_steps(shares: Array, step: int) -> Array:
