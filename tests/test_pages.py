@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.parts.inputs import TYPED
+from pages.parts.inputs import SPLITS, TYPED
 from sizing import RefusedError, Scenario, Split, solve
 from sizing.figures import crossing_figure, memory_figure, ratio_figure
 from sizing.flags import flags
@@ -120,13 +120,36 @@ def test_an_exact_number_can_be_typed(balance: AppTest) -> None:
     assert next(widget for widget in page.select_slider if widget.key == "L_slider").value == 10_001
 
 
+def test_a_number_that_is_emptied_is_what_it_was(balance: AppTest) -> None:
+    """A box for a real number has what stands in it as its default, and goes back to that."""
+    page = balance.number_input(key="rest_gib").set_value(40.0).run()
+    page = page.number_input(key="rest_gib").set_value(None).run()
+    assert page.number_input(key="rest_gib").value == 40.0
+    assert not page.error
+
+
+def test_a_browser_that_draws_late_draws_what_is_set(balance: AppTest) -> None:
+    """After a run in which nothing was set, as after the first, every widget still carries its value by itself.
+
+    A browser that lost the first run's widgets would else show them empty and send that back: L = 256, no model.
+    """
+    page = balance.run()
+    drawn = (*page.sidebar.text_input, *page.sidebar.number_input, *page.sidebar.toggle)
+    assert {widget.key: widget.proto.default for widget in drawn} == {widget.key: widget.value for widget in drawn}
+    for widget in page.sidebar.selectbox:
+        assert widget.proto.options[widget.proto.default] == widget.format_func(widget.value)
+    for slider in page.sidebar.select_slider:
+        assert slider.proto.options[int(slider.proto.default[0])] == slider.format_func(slider.value)
+    (split,) = page.sidebar.button_group
+    assert list(split.proto.default) == [split.options.index(SPLITS["ratio"])]
+
+
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
         ({"L": 0}, "L must be 1 or more, not “0”."),
         ({"L": -5}, "L must be 1 or more, not “-5”."),
         ({"L": ""}, "L must be a whole number, not empty."),
-        ({"rest_gib": None}, "rest must be a number, not empty."),
         ({"split": "pin"}, "The split is pinned but --max-mamba-cache-size is empty. Enter slots."),
         (
             {"mamba_radix_cache_strategy": "no_buffer"},

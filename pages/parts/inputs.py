@@ -3,6 +3,11 @@
 A widget's key is its field's name, so there is nothing to translate. Whole numbers are typed as text and widgets have
 no bounds of their own: the core says in a sentence what is wrong, and what was typed stays. (Streamlit's number box
 reads 1e18 as 1 and 32K as 32.)
+
+Every widget is given what stands in it as its default too. Streamlit says what the session holds only once, with the
+run that set it, and a browser that draws the widget after a later run (its code loads late, a reader was quick) would
+draw it empty, a slider at its first stop, and send that back as the reader's own. The key alone is a widget's
+identity, so another default makes no new widget and takes nothing away.
 """
 
 from collections.abc import Callable
@@ -187,12 +192,14 @@ def _context() -> None:
     st.select_slider(
         _title("L"),
         notches,
+        value=state.get("L_slider", L_LOW),
         format_func=count,
         key="L_slider",
         on_change=_take_slider,
         help=FIELDS["L"].description,
     )
-    st.text_input("L, exact", key="L", label_visibility="collapsed", placeholder="tokens, such as 9216 or 32K")
+    hint = "tokens, such as 9216 or 32K"
+    st.text_input("L, exact", state["L"], key="L", label_visibility="collapsed", placeholder=hint)
 
 
 def _typed_length(text: object) -> int | None:
@@ -214,9 +221,11 @@ def _model() -> None:
         if not state["model"]:
             keep(*FILLED)
         state["model_drawn"] = state["model"]
+    models = list(dict.fromkeys((TYPED_BYTES, *names(), state["model"])))
     st.selectbox(
         _title("model"),
-        list(dict.fromkeys((TYPED_BYTES, *names(), state["model"]))),
+        models,
+        index=models.index(state["model"]),
         format_func=lambda model: model.partition("/")[2] or "none: bytes typed in",
         key="model",
         on_change=_take_model,
@@ -262,6 +271,7 @@ def _split() -> None:
         str(FIELDS["split"].title),
         get_args(SplitMode),
         format_func=SPLITS.__getitem__,
+        default=st.session_state["split"],
         required=True,
         key="split",
         help=FIELDS["split"].description,
@@ -279,7 +289,7 @@ def _split() -> None:
 def _scheduler() -> None:
     toggles = ["disable_overlap_schedule", "skip_decode_lock", "disable_radix_cache"]
     for name in toggles if st.session_state["model"] else [*toggles, "extra_buffer_supported"]:
-        st.toggle(label(name), key=name, help=FIELDS[name].description)
+        st.toggle(label(name), st.session_state[name], key=name, help=FIELDS[name].description)
     _typed("page_size")
     _typed("mamba_track_interval")
 
@@ -314,7 +324,14 @@ def _names() -> None:
 
 def _name() -> None:
     title = "Name on the figures"
-    st.text_input(title, key="name", max_chars=60, help=FIELDS["name"].description, placeholder="model and TP width")
+    st.text_input(
+        title,
+        st.session_state["name"],
+        key="name",
+        max_chars=60,
+        help=FIELDS["name"].description,
+        placeholder="model and TP width",
+    )
 
 
 def _bytes() -> None:
@@ -354,23 +371,23 @@ def _whole(name: str) -> int:
 
 
 def _slider(name: str, options: "range | list[int]") -> None:
-    st.select_slider(_title(name), list(options), key=name, help=_help(name))
+    st.select_slider(_title(name), list(options), st.session_state[name], key=name, help=_help(name))
 
 
 def _choice(name: str, options: tuple[str, ...], place: Any = st) -> None:
-    place.selectbox(_title(name), options, key=name, help=_help(name))
+    place.selectbox(_title(name), options, options.index(st.session_state[name]), key=name, help=_help(name))
 
 
 def _number(name: str, **more: Any) -> None:
-    """A real number to type; it may be emptied."""
-    st.number_input(_title(name), value=None, key=name, help=_help(name), **more)
+    """A real number to type; emptied it goes back to what it was."""
+    st.number_input(_title(name), value=st.session_state[name], key=name, help=_help(name), **more)
 
 
 def _typed(name: str, *, source: str | None = None, **more: Any) -> None:
     """A whole number to type. `source` names the field that then says the value was typed in."""
     if source:
         more |= {"on_change": _mark_typed, "args": (source,)}
-    st.text_input(_title(name), key=name, help=_help(name), **more)
+    st.text_input(_title(name), st.session_state[name], key=name, help=_help(name), **more)
 
 
 def _mark_typed(source: str) -> None:
