@@ -151,7 +151,7 @@ def _add_traffic(commands: Any) -> None:
     traffic.add_argument("trace", metavar="TRACE", help="file of requests, or a shape")
     for name, what in LABELS.items():
         if name != "shape":
-            traffic.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=what)
+            traffic.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=what.replace("%", "%%"))
     for name in COLUMNS:
         traffic.add_argument(f"--{name}-column", metavar="NAME", help="of TRACE, where it is not found by its name")
     traffic.add_argument("--json", action="store_true", help="print every number as JSON instead of tables")

@@ -76,6 +76,15 @@ def test_help_names_every_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\n  D = 0 [tokens] (--speculative-num-draft-tokens)\n" in printed
 
 
+@pytest.mark.parametrize("command", ["plan", "model", "target", "traffic", "log"])
+def test_help_of_every_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each prints its usage: argparse fails on a percent sign in a help text that is not doubled."""
+    with pytest.raises(SystemExit) as stopped:
+        main([command, "--help"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: python -m sizing {command} ")
+
+
 @pytest.mark.parametrize("arguments", [[], ["plan"], ["draw"], ["plan", "-", "--yaml"]])
 def test_problem_wrong_command(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """A command that does not exist or is not complete shows the usage and ends with status 2."""
