@@ -157,8 +157,8 @@ def _sweep(scenario: Scenario) -> None:
     """What runs over any two inputs, at every cell the integer of a solve of its own."""
     st.markdown("#### Sweep: what runs over two inputs" + ("" if presented() else ", all else as in the sidebar"))
     left, right = st.columns(2)
-    x = kept_box("sweep_x", SWEPT[0], partial(left.selectbox, "Across", SWEPT, format_func=label))
-    y = kept_box("sweep_y", SWEPT[1], partial(right.selectbox, "Up", SWEPT, format_func=label))
+    x = kept_box("sweep_x", SWEPT[0], partial(left.selectbox, "Across", SWEPT, format_func=label), SWEPT)
+    y = kept_box("sweep_y", SWEPT[1], partial(right.selectbox, "Up", SWEPT, format_func=label), SWEPT)
     try:
         sizing = solve(scenario)
         figure = sweep_figure(sizing, axis_of(scenario, x), axis_of(scenario, y))

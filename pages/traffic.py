@@ -27,6 +27,7 @@ from sizing.traffic.shapes import LogNormal
 from sizing.traffic.trace_file import MAX_BYTES
 from sizing.traffic.workload import LABELS, Shape, Workload, mix_of_workload, read_workload, workload_to_query
 
+SHAPES: tuple[Shape, ...] = get_args(Shape)
 KINDS = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "gz"]
 OWN = "own_traffic"  # the mix that was read, kept over page changes
 READ = "own_traffic_read"  # which file, with which columns
@@ -66,7 +67,7 @@ def _workload(boxes: DeltaGenerator, sessions: DeltaGenerator) -> Workload | lis
         sessions.markdown("#### Sessions between turns")
     kept = sessions.columns(3)
     typed: dict[str, Any] = {
-        "shape": kept_box("traffic_shape", first.shape, partial(shape.selectbox, LABELS["shape"], get_args(Shape))),
+        "shape": kept_box("traffic_shape", first.shape, partial(shape.selectbox, LABELS["shape"], SHAPES), SHAPES),
         "risk_percent": _typed(risk, "risk_percent", f"{first.risk_percent:g}"),
         "idle_sessions": _typed(kept[0], "idle_sessions", str(first.idle_sessions)),
         "checkpoints": _typed(kept[1], "checkpoints", str(first.checkpoints)),

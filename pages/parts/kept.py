@@ -1,6 +1,6 @@
 """Boxes of a page that another page does not empty: Streamlit drops a widget's value with its page."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -10,15 +10,18 @@ from pages.parts.presented import presented
 PREFIX = "kept_"
 
 
-def kept_box(key: str, first: Any, draw: Callable[..., Any]) -> Any:
+def kept_box(key: str, first: Any, draw: Callable[..., Any], options: Sequence[Any] = ()) -> Any:
     """Draw a box under `key` with what stood in it when its page was left, `first` at first; give what stands in it.
 
-    On a presented page nothing is drawn, and what stood in it holds.
+    A box to choose in names its `options`. On a presented page nothing is drawn, and what stood in it holds. What
+    stands in a box is its default too, for a browser that draws late (inputs.py); not of a number, which could then
+    not be emptied.
     """
     value = stood(key, first)
     if not presented():
         st.session_state.setdefault(key, value)
-        value = draw(key=key)
+        default = {"index": options.index(value)} if options else {"value": value} if isinstance(value, str) else {}
+        value = draw(key=key, **default)
     fill(key, value)
     return value
 
