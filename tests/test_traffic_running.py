@@ -67,7 +67,9 @@ def test_one_length_is_the_balance_page(scenario: Scenario, random: Any) -> None
         assert way.now.by_kv == way.now.by_kv_least == way.now.by_kv_most == way.split.kv_cap
         assert way.now.runs == way.split.runs
         assert way.now.admitted == way.split.admitted
-        assert way.now.overflow == pytest.approx(float(way.split.admitted > way.split.kv_cap), abs=1e-5)
+        assert way.now.overflow == float(way.split.admitted > way.split.kv_cap)
+        more = max(way.split.admitted * scenario.L - way.split.kv_tokens, 0)
+        assert way.now.missing == pytest.approx(more / scenario.L)
     now = traffic.sizing.now
     assert traffic.whole == (now.runs if isinstance(now, Split) else None)
 

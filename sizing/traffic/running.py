@@ -129,16 +129,25 @@ def around(risk: float) -> tuple[float, float, float]:
 def serve(split: Split, one: Held, risk: float) -> Served:
     """What runs of requests that hold what `one` says; `risk` is the share of time [-] in which KV may overflow."""
     tokens = split.kv_tokens
-    found = demand(one, split.admitted, max(tokens, reach(one, split.admitted)))
-    overflow = found.overflow(tokens)
+    overflow, missing = _short(one, split.admitted, tokens)
     return Served(
         admitted=split.admitted,
         by_kv=most_in_flight(one, tokens, around(risk), 1),
         by_kv_least=most_in_flight(one, tokens, around(risk), 0),
         by_kv_most=most_in_flight(one, tokens, around(risk), 2),
         overflow=overflow,
-        missing=found.missing(tokens) / one.mean / overflow if overflow else 0,
+        missing=missing / one.mean,
     )
+
+
+def _short(one: Held, requests: int, tokens: int) -> tuple[float, float]:
+    """The share of time [-] in which so many want more than `tokens`, and how much more in the mean then [tokens]."""
+    if one.deviation == 0:  # no chance in it, and so small a deviation would ask for the longest transforms
+        more = max(requests * one.most - tokens, 0)
+        return float(more > 0), float(more)
+    found = demand(one, requests, max(tokens, reach(one, requests)))
+    overflow = found.overflow(tokens)
+    return overflow, found.missing(tokens) / overflow if overflow else 0.0
 
 
 def _ways(sizing: Sizing, optimum: Optimum | None, mix: Mix, risk: float) -> tuple[Way, ...]:
