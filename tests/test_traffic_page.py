@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from sizing import Scenario
 from sizing.traffic import words
+from sizing.traffic.mix import mix_of_lengths
 from sizing.traffic.running import Traffic, traffic_of
 from sizing.traffic.workload import Workload, mix_of_workload, workload_to_query
 from tests.conftest import Run
@@ -156,6 +158,24 @@ def test_the_command_says_the_same(sizing_command: Run) -> None:
     assert printed.splitlines()[0] == words.headline(traffic)
     for way in traffic.ways:
         assert way.flag in printed
+
+
+@pytest.mark.parametrize(
+    ("stated", "sentence"),
+    [
+        ({}, "51 requests of this traffic run at 1 % risk, the best split runs 77 (78 with no slot to spare)."),
+        (
+            {"max_mamba_cache_size": 386},
+            "77 requests of this traffic run at 1 % risk, and no split with a slot to spare runs more.",
+        ),
+        ({"max_mamba_cache_size": 390}, "78 requests of this traffic run at 1 % risk, and no split runs more."),
+    ],
+)
+def test_the_headline_says_what_the_spare_slot_costs(stated: dict[str, int], sentence: str) -> None:
+    """The safe pin runs 77 requests of 8,005 tokens and a ratio, without a slot to spare, 78: both are said."""
+    mix = mix_of_lengths("one", np.array([8005]))
+    scenario = Scenario.model_validate(stated | ({"split": "pin"} if stated else {}))
+    assert words.headline(traffic_of(scenario, mix, 0.01)) == sentence
 
 
 def test_the_command_reads_a_trace(sizing_command: Run, tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_ways_to_write_the_same_requests(tmp_path: Path, content: str | bytes) -
     mix = read_trace(saved(tmp_path, content, "trace.dat"))
     assert alike(mix, mixed(REQUESTS))
     assert (mix.name, mix.synthetic) == ("trace.dat", False)
-    assert mix.note == "Without output, and counted as one decode step each: 1 requests."
+    assert mix.note == "Without output, and counted as one decode step each: 1 request."
 
 
 @pytest.mark.parametrize("kind", ["BIGINT", "SMALLINT", "UBIGINT", "DOUBLE", "DECIMAL(9, 1)", "VARCHAR", "HUGEINT"])
@@ -183,7 +183,7 @@ def test_sglang_runs_are_put_together(tmp_path: Path) -> None:
     mix = read_trace(path)
     assert alike(mix, mixed(REQUESTS))
     assert mix.note == (
-        "Failed, and left out: 1 of 5 requests. Without output, and counted as one decode step each: 1 requests."
+        "Failed, and left out: 1 of 5 requests. Without output, and counted as one decode step each: 1 request."
     )
 
 

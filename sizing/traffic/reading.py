@@ -9,6 +9,7 @@ from sizing.traffic.mix import Array, Mix, mix_of, mix_of_lengths
 from sizing.traffic.opened import Opened, opened
 from sizing.traffic.rows import Progress, Requests, requests_of
 from sizing.traffic.trace_file import TraceError, TraceFile, trace_file
+from sizing.units import requests_text
 
 __all__ = ["Columns", "TraceError", "columns_of", "guess", "read_trace"]
 
@@ -102,5 +103,7 @@ def _note(mix: Mix, failed: int) -> str:
     if failed:
         sentences.append(f"Failed, and left out: {failed:,} of {failed + mix.requests:,} requests.")
     if mix.outputs and mix.outputs.values[0] == 0:
-        sentences.append(f"Without output, and counted as one decode step each: {mix.outputs.counts[0]:,} requests.")
+        sentences.append(
+            f"Without output, and counted as one decode step each: {requests_text(mix.outputs.counts[0])}."
+        )
     return " ".join(sentences)

@@ -13,7 +13,6 @@ from sizing.units import count, number, percent, requests_text
 
 QUANTILES = (0.5, 0.95, 0.99)
 LENGTH_COLUMNS = ("tokens", "mean", "p50", "p95", "p99", "longest")
-NOTHING = "-"
 
 
 def ranks(traffic: Traffic) -> str:
@@ -27,12 +26,17 @@ def headline(traffic: Traffic) -> str:
     at = f"at {percent(traffic.risk)} risk{ranks(traffic)}"
     if best is None:
         return f"No split runs a request of this traffic {at}."
-    most = best.now.runs
+    most, any_split = best.now.runs, traffic.optimum.runs if traffic.optimum else 0
+    more = f" ({count(any_split)} with no slot to spare)" if any_split > most else ""
     if now is None:
-        return f"As set SGLang would refuse to start; the best split runs {requests_text(most)} of this traffic {at}."
+        said = f"As set SGLang would refuse to start; the best split runs {requests_text(most)}{more}"
+        return f"{said} of this traffic {at}."
     runs = now.now.runs
     said = f"{requests_text(runs)} of this traffic {'runs' if runs == 1 else 'run'} {at}"
-    return f"{said}, the best split runs {count(most)}." if most > runs else f"{said}, and no split runs more."
+    if most > runs:
+        return f"{said}, the best split runs {count(most)}{more}."
+    spared = " with a slot to spare" if any_split > runs else ""
+    return f"{said}, and no split{spared} runs more."
 
 
 def reasons(traffic: Traffic) -> str:
@@ -71,7 +75,8 @@ def _overflows(served: Served) -> str:
 
 def _admits(way: Way) -> str:
     limit = next(limit for limit in way.split.limits if limit.name != "KV pool")
-    return f"{requests_text(way.split.admitted)} are admitted ({limit.name}: {limit.why})"
+    admitted = way.split.admitted
+    return f"{requests_text(admitted)} {'is' if admitted == 1 else 'are'} admitted ({limit.name}: {limit.why})"
 
 
 SHIFTS = (
@@ -81,14 +86,16 @@ SHIFTS = (
 )
 
 
+# Which one is retracted: ScheduleBatch.retract_decode of sgl-project/sglang, schedule_batch.py.
 def asymmetry(traffic: Traffic) -> str:
     """What one request too many costs on either side, with this traffic's numbers."""
     S, mean = traffic.sizing.S, traffic.one.mean
+    slots = "slot" if S == 1 else f"{S} slots"
     return (
-        f"State fails hard: a request beyond the clamp waits until one of the {S} slots of another is free, however "
-        "short it is. KV degrades: what overflows is retracted and later computed anew, here "
-        f"{count(round(mean))} tokens in the mean each time. So a split that overflows now and then loses some work; "
-        "one that is short of slots loses requests in flight all the time."
+        f"State fails hard: a request beyond the clamp waits until another frees its {slots}, however short it is. KV "
+        "degrades: when it overflows, the request with the fewest output tokens is retracted "
+        f"and later computed anew; one in flight holds {count(round(mean))} tokens in the mean. So a split that "
+        "overflows now and then loses some work; one that is short of slots loses requests in flight all the time."
     )
 
 
