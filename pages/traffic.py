@@ -208,6 +208,9 @@ def _sessions(traffic: Traffic, workload: Workload) -> None:
         return
     if presented():
         st.markdown("#### Sessions between turns")
+    if not words.keeps_sessions(traffic):
+        st.markdown(plain(words.NOT_KEPT))
+        return
     found = {way.name: residency(traffic, way, workload) for way in traffic.ways}
     st.markdown(
         "\n\n".join(

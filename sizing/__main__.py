@@ -277,13 +277,15 @@ def _traffic_lines(traffic: Traffic, workload: Workload) -> list[str]:
         (traffic_words.LENGTH_COLUMNS, traffic_words.length_rows(traffic)),
     ]
     lines = [traffic_words.headline(traffic), *traffic_words.reasons(traffic).splitlines(), traffic.mix.note]
-    if workload.idle_sessions:
+    waiting = workload.idle_sessions and traffic_words.keeps_sessions(traffic)
+    if waiting:
         found = {way.name: residency(traffic, way, workload) for way in traffic.ways}
         tables.append((traffic_words.RESIDENCY_COLUMNS, traffic_words.residency_rows(found, traffic)))
     for columns, rows in tables:
         lines += ["", *_aligned([columns, *rows])]
     if workload.idle_sessions:
-        lines += ["", traffic_words.room_words(room(traffic, workload), traffic)]
+        kept = traffic_words.room_words(room(traffic, workload), traffic) if waiting else traffic_words.NOT_KEPT
+        lines += ["", kept]
     return [*lines, "", traffic_words.model_words(traffic), traffic_words.NOT_MODELLED]
 
 

@@ -113,6 +113,18 @@ def test_sessions_between_turns_bind_residency() -> None:
     assert "--max-mamba-cache-size 506 --max-running-requests 95" in said(app)
 
 
+def test_without_a_radix_cache_no_session_is_kept(sizing_command: Run) -> None:
+    """No pin is proposed for what the engine does not do; the command says the same."""
+    app = page({"disable_radix_cache": "true"} | workload_to_query(Workload(idle_sessions=30)))
+    assert words.NOT_KEPT in said(app)
+    assert "of 30" not in said(app)
+    _, printed, _ = sizing_command(
+        "traffic", "-", "chat", "--idle-sessions", "30", stdin='{"disable_radix_cache": true}'
+    )
+    assert words.NOT_KEPT in printed
+    assert "--max-running-requests" not in printed
+
+
 def test_a_link_fills_the_boxes() -> None:
     """What is stated travels; the deployment beside it."""
     workload = Workload(shape="agent", risk_percent=2.5, idle_sessions=7, session_tokens=4096)

@@ -222,6 +222,17 @@ RESIDENCY_NOTE = (
 )
 
 
+NOT_KEPT = (
+    "With the radix cache off nothing is kept between turns: every turn is computed from the start, and sessions that "
+    "wait take nothing of either pool."
+)
+
+
+def keeps_sessions(traffic: Traffic) -> bool:
+    """Whether anything of a session is kept between turns: only the radix cache does."""
+    return not traffic.sizing.scenario.disable_radix_cache
+
+
 def residency_rows(found: Mapping[WayName, Residency], traffic: Traffic) -> list[tuple[str, ...]]:
     """What waiting sessions find in each way to split, by the way's name."""
     runs = {way.name: way.now.runs for way in traffic.ways}
