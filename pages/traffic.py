@@ -1,9 +1,10 @@
 """Traffic: your own requests, or a shape, in place of one L: what really runs, at a chosen risk, and the best split."""
 
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -18,7 +19,7 @@ from sizing.figures.traffic import lengths_figure, needs_figure, overflow_figure
 from sizing.link import to_query
 from sizing.traffic import words
 from sizing.traffic.exports import traffic_json
-from sizing.traffic.layouts import is_benchmark
+from sizing.traffic.layouts import is_benchmark, missing_details
 from sizing.traffic.mix import Mix
 from sizing.traffic.reading import Columns, TraceError, columns_of, guess, read_trace
 from sizing.traffic.running import Traffic, traffic_of
@@ -30,7 +31,11 @@ from sizing.traffic.workload import LABELS, Shape, Workload, mix_of_workload, re
 SHAPES: tuple[Shape, ...] = get_args(Shape)
 KINDS = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "gz"]
 OWN = "own_traffic"  # the mix that was read, kept over page changes
-READ = "own_traffic_read"  # which file, with which columns
+READ = "own_traffic_read"  # with which columns
+UNKNOWN = "own_traffic_unknown"  # its columns, where none is known to hold lengths
+FAULT = "own_traffic_fault"  # why it could not be read
+
+Result = TypeVar("Result")
 
 
 def show_traffic(scenario: Scenario) -> None:
@@ -38,7 +43,7 @@ def show_traffic(scenario: Scenario) -> None:
     first, boxes, figures, sessions = st.container(), st.container(), st.container(), st.container()
     with boxes:
         own = _own()
-    workload = _workload(boxes, sessions)
+    workload = _workload(boxes, sessions, own=own is not None)
     if not isinstance(workload, Workload):
         first.error(plain("\n".join(problem.sentence for problem in workload)))
         return
@@ -60,20 +65,22 @@ def show_traffic(scenario: Scenario) -> None:
         _take_away(scenario, traffic, workload)
 
 
-def _workload(boxes: DeltaGenerator, sessions: DeltaGenerator) -> Workload | list[Problem]:
-    """What the boxes state, or a sentence for every fault."""
+def _workload(boxes: DeltaGenerator, sessions: DeltaGenerator, *, own: bool) -> Workload | list[Problem]:
+    """What the boxes state, or a sentence for every fault; beside traffic of one's `own` the shape does not count."""
     first, (shape, risk) = Workload(), boxes.columns(2)
     if not presented():
         sessions.markdown("#### Sessions between turns")
     kept = sessions.columns(3)
     typed: dict[str, Any] = {
-        "shape": kept_box("traffic_shape", first.shape, partial(shape.selectbox, LABELS["shape"], SHAPES), SHAPES),
+        "shape": kept_box(
+            "traffic_shape", first.shape, partial(shape.selectbox, LABELS["shape"], SHAPES, disabled=own), SHAPES
+        ),
         "risk_percent": _typed(risk, "risk_percent", f"{first.risk_percent:g}"),
         "idle_sessions": _typed(kept[0], "idle_sessions", str(first.idle_sessions)),
         "checkpoints": _typed(kept[1], "checkpoints", str(first.checkpoints)),
         "session_tokens": _typed(kept[2], "session_tokens", "", placeholder="mean length"),
     }
-    if typed["shape"] == "log-normal":
+    if typed["shape"] == "log-normal" and not own:
         for name, place in zip(LogNormal.model_fields, boxes.columns(4), strict=True):
             typed[name] = _typed(place, name, str(getattr(first, name)))
     return read_workload({name: value for name, value in typed.items() if value != ""})
@@ -86,8 +93,9 @@ def _typed(place: DeltaGenerator, name: str, first: str, placeholder: str | None
 
 def _own() -> Mix | None:
     """The traffic of a file that was given; a fault is said and the shape stands in."""
+    state = st.session_state
     if presented():
-        return st.session_state.get(OWN)
+        return state.get(OWN)
     file = st.file_uploader(
         "Your own requests: a trace, a benchmark's result file or a histogram (CSV, JSON lines, JSON, Parquet)",
         type=KINDS,
@@ -96,43 +104,66 @@ def _own() -> Mix | None:
         on_change=_forget,
     )
     if file is not None:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "trace"
-            path.write_bytes(file.getbuffer())
-            _read(path, file.name, file.file_id)
-    mix: Mix | None = st.session_state.get(OWN)
+        _take(file)
+    if fault := state.get(FAULT):
+        st.error(plain(fault))
+    mix: Mix | None = state.get(OWN)
     if mix is not None and file is None:
         st.caption(plain(f"Shown: {mix.name}."))
         st.button("Forget this traffic", on_click=_forget)
     return mix
 
 
-def _read(path: Path, name: str, file_id: str) -> None:
-    """Read a file once; with other columns once more."""
-    chosen = Columns()
+def _forget() -> None:
+    for key in (OWN, READ, UNKNOWN, FAULT):
+        st.session_state.pop(key, None)
+
+
+def _take(file: Any) -> None:
+    """Read an uploaded file once, and once more with other columns."""
+    state = st.session_state
+    if UNKNOWN not in state:
+        state[UNKNOWN] = _tried(file, _unknown) or []
+    chosen = _chosen(state[UNKNOWN]) if state[UNKNOWN] else Columns()
+    if (state[UNKNOWN] and not chosen.found) or state.get(READ) == chosen:
+        return
+    state[READ] = chosen
+    state[OWN] = _tried(file, partial(_mix, chosen))
+
+
+def _tried(file: Any, read: Callable[[Path, str], Result]) -> Result | None:
+    """What is read of an uploaded file; None for a fault, which is kept to be said."""
+    st.session_state.pop(FAULT, None)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace"
+        path.write_bytes(file.getbuffer())
+        try:
+            return read(path, file.name)
+        except TraceError as fault:
+            st.session_state[FAULT] = str(fault)
+            return None
+
+
+def _unknown(path: Path, name: str) -> list[str]:
+    """The names of the columns where none is known to hold lengths; none where they are."""
+    names = columns_of(path, name=name)
+    return [] if guess(names).found or is_benchmark(names) or missing_details(names) else names
+
+
+def _mix(columns: Columns, path: Path, name: str) -> Mix:
+    bar = st.progress(0.0, text=plain(f"Reading {name}"))
     try:
-        names = columns_of(path, name=name)
-        if not guess(names).found and not is_benchmark(names):
-            chosen = _chosen(names)
-            if not chosen.found:
-                return
-        if st.session_state.get(READ) == (file_id, chosen):
-            return
-        bar = st.progress(0.0, text=plain(f"Reading {name}"))
-        st.session_state[OWN] = read_trace(
+        return read_trace(
             path,
-            input_column=chosen.input,
-            output_column=chosen.output,
-            length_column=chosen.length,
-            count_column=chosen.times,
+            input_column=columns.input,
+            output_column=columns.output,
+            length_column=columns.length,
+            count_column=columns.times,
             progress=bar.progress,
             name=name,
         )
+    finally:
         bar.empty()
-        st.session_state[READ] = (file_id, chosen)
-    except TraceError as fault:
-        _forget()
-        st.error(plain(str(fault)))
 
 
 def _chosen(names: list[str]) -> Columns:
@@ -152,25 +183,19 @@ def _chosen(names: list[str]) -> Columns:
     return Columns(**found)
 
 
-def _forget() -> None:
-    st.session_state.pop(OWN, None)
-    st.session_state.pop(READ, None)
-
-
 def _answer(traffic: Traffic) -> None:
     """What runs, why, the flag to set, and every way to split."""
     mix = traffic.mix
     st.markdown(f"### {plain(words.headline(traffic))}\n\n{plain(words.reasons(traffic))}")
     if mix.synthetic:
-        made = f"Synthetic traffic, made from the shape “{mix.name}”, until you give your own requests below."
-        st.info(plain(f"{made} {mix.note}".rstrip()))
+        st.info(plain(words.synthetic(mix)))
     elif mix.note:
         st.info(plain(mix.note))
     if best := traffic.way("best for this traffic"):
         st.code(best.flag, language=None)
+        st.markdown(plain(words.best_words(traffic)))
     st.markdown(table_text(words.WAY_COLUMNS, map(unbroken, words.way_rows(traffic))))
-    if words.ranks(traffic):
-        st.markdown("Requests, slots and tokens are those of one rank.")
+    st.markdown(plain(words.whose(traffic)))
     with st.expander("How these numbers come about, and what is not modelled"):
         st.markdown(f"{plain(words.model_words(traffic))}\n\n{plain(words.NOT_MODELLED)}")
 

@@ -47,6 +47,7 @@ from sizing.traffic.exports import traffic_json
 from sizing.traffic.reading import TraceError, read_trace
 from sizing.traffic.running import Traffic, traffic_of
 from sizing.traffic.sessions import residency, room
+from sizing.traffic.shapes import LogNormal
 from sizing.traffic.workload import LABELS, Shape, Workload, mix_of_workload, read_workload
 from sizing.units import count, number
 from sizing.verdict import advice, verdict
@@ -151,7 +152,10 @@ def _add_traffic(commands: Any) -> None:
     traffic.add_argument("trace", metavar="TRACE", help="file of requests, or a shape")
     for name, what in LABELS.items():
         if name != "shape":
-            traffic.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=what.replace("%", "%%"))
+            default = "the mean length" if (first := Workload.model_fields[name].default) is None else first
+            shape = ", of the shape log-normal" if name in LogNormal.model_fields else ""
+            words = f"{what}{shape} ({default})".replace("%", "%%")
+            traffic.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=words)
     for name in COLUMNS:
         traffic.add_argument(f"--{name}-column", metavar="NAME", help="of TRACE, where it is not found by its name")
     traffic.add_argument("--json", action="store_true", help="print every number as JSON instead of tables")
@@ -276,7 +280,9 @@ def _traffic_lines(traffic: Traffic, workload: Workload) -> list[str]:
         (traffic_words.shift_columns(traffic), traffic_words.shift_rows(traffic)),
         (traffic_words.LENGTH_COLUMNS, traffic_words.length_rows(traffic)),
     ]
-    lines = [traffic_words.headline(traffic), *traffic_words.reasons(traffic).splitlines(), traffic.mix.note]
+    lines = [traffic_words.headline(traffic), *traffic_words.reasons(traffic).splitlines()]
+    lines.append(traffic_words.synthetic(traffic.mix) if traffic.mix.synthetic else traffic.mix.note)
+    lines += [traffic_words.whose(traffic), traffic_words.best_words(traffic)]
     waiting = workload.idle_sessions and traffic_words.keeps_sessions(traffic)
     if waiting:
         found = {way.name: residency(traffic, way, workload) for way in traffic.ways}

@@ -45,7 +45,7 @@ def test_it_opens_on_traffic_that_is_called_synthetic(opened: AppTest) -> None:
     """A worked example from a shape, labelled, with the core's own headline and flag."""
     assert not opened.exception
     traffic = expected(Workload())
-    assert "Synthetic traffic, made from the shape “chat”, until you give your own requests below." in said(opened)
+    assert "Synthetic traffic, made from the shape “chat”, until you give your own requests." in said(opened)
     assert f"### {words.headline(traffic)}" in said(opened)
     best = traffic.way("best for this traffic")
     assert best is not None
@@ -91,9 +91,9 @@ def test_own_numbers_of_a_log_normal() -> None:
     [
         ("risk_percent", "0", "Risk that KV overflows [%] must be 0.01 or more, not “0”."),
         ("risk_percent", "nan", "Risk that KV overflows [%] must be a finite number, not “nan”."),
-        ("idle_sessions", "-1", "Sessions between turns must be 0 or more, not “-1”."),
-        ("checkpoints", "1.5", "States that each keeps must be a whole number, not “1.5”."),
-        ("session_tokens", "<b>", "KV that each keeps must be a whole number, not “?b?”."),
+        ("idle_sessions", "-1", "Sessions between turns, all ranks must be 0 or more, not “-1”."),
+        ("checkpoints", "1.5", "States that each keeps [slots] must be a whole number, not “1.5”."),
+        ("session_tokens", "<b>", "KV that each keeps [tokens] must be a whole number, not “?b?”."),
     ],
 )
 def test_a_wrong_box_is_one_sentence(key: str, typed: str, sentence: str) -> None:

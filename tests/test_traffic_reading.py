@@ -370,7 +370,8 @@ def test_json_that_is_refused(tmp_path: Path, content: str, sentence: str) -> No
         ),
         pytest.param(
             "a,<b>\n1,2\n",
-            "has no columns known to hold lengths: say which of “a”, “?b?” are the input and the output.",
+            "has no columns known to hold lengths: say which of “a”, “?b?” are the input and the output "
+            "(--input-column and --output-column).",
             id="unknown",
         ),
         pytest.param(b"input,output\n1,\xff\n", "is not text in UTF-8: save it as UTF-8.", id="Latin"),
@@ -412,7 +413,8 @@ def test_columns_that_are_not_there(tmp_path: Path) -> None:
     path = saved(tmp_path, "a,b\n1,2\n")
     assert refusal(path, input_column="a", output_column="c") == "has no column “c”: take one of “a”, “b”."
     assert refusal(path, input_column="a") == (
-        "has no columns known to hold lengths: say which of “a”, “b” are the input and the output."
+        "has no columns known to hold lengths: say which of “a”, “b” are the input and the output "
+        "(--input-column and --output-column)."
     )
 
 

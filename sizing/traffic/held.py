@@ -28,7 +28,7 @@ SURE = 1e-6  # [-] probabilities are right to this, rounding of the transforms i
 STEPS = 2**16  # a transform has about so many; a few milliseconds
 COARSEST = 1 / 8  # of a standard deviation: a step is never wider, up to
 MOST_STEPS = 2**22  # in one transform; half a second and 200 MB
-MOST_SOUGHT = 100_000  # requests in flight; the engine's own estimate never exceeds 4096 (pools.py)
+MOST_SOUGHT = 100_000  # requests in flight, where a caller does not say less
 DEVIATIONS = 6  # above the mean: where the first transform ends; it is widened where the risk lies higher
 
 
@@ -169,14 +169,15 @@ def needed(one: Held, requests: int, risks: tuple[float, ...]) -> tuple[int, ...
         tokens = min(tokens * 2, most)
 
 
-def most_in_flight(one: Held, tokens: int, risks: tuple[float, ...], at: int = 0) -> int:
-    """The most requests [requests per rank] that exceed `tokens` at most as often as risks[at] says, up to MOST_SOUGHT.
+def most_in_flight(one: Held, tokens: int, risks: tuple[float, ...], at: int = 0, sought: int = MOST_SOUGHT) -> int:
+    """The most requests [requests per rank] that exceed `tokens` at most as often as risks[at] says, up to `sought`.
 
-    One convolution gives what all risks need, so all are worked out at once.
+    That bound does not hold where all requests are of one length. One convolution gives what all risks need, so all
+    are worked out at once.
     """
     if one.deviation == 0:
         return tokens // one.most
-    low, high = 0, min(tokens, MOST_SOUGHT) + 1  # each holds at least one token
+    low, high = 0, min(tokens, sought) + 1  # each holds at least one token
     spread = NormalDist().inv_cdf(1 - risks[at]) * one.deviation
     near = int((math.sqrt(spread**2 + 4 * one.mean * tokens) - spread) ** 2 / (4 * one.mean**2))
     turn = 0

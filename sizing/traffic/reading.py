@@ -71,7 +71,8 @@ def _chosen(trace: Opened, given: Columns) -> Columns:
         trace.file.fail(f"holds a benchmark's totals and not its requests: run the benchmark again with {flag}.")
     if not known.found:
         trace.file.fail(
-            f"has no columns known to hold lengths: say which of {_listed(names)} are the input and the output."
+            f"has no columns known to hold lengths: say which of {_listed(names)} are the input and the output "
+            "(--input-column and --output-column)."
         )
     return known
 

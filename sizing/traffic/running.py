@@ -26,6 +26,8 @@ from sizing.units import flag_ratio, ratio_text, stated_ratio_text
 MODEL_ERROR = 1.5  # [-]
 LONG = 0.5  # of KV: beyond it the factor is no longer kept
 
+# How far the most that KV carries is sought: beyond it other limits bind long before.
+SOUGHT, BEYOND = 2_000, 4  # requests; times what is admitted
 RATIO = "--mamba-full-memory-ratio"
 
 WayName = Literal["as set", "best for this traffic", "r* of the mean length"]
@@ -40,6 +42,8 @@ class Served(BaseModel):
     """The engine's max_running_requests."""
     by_kv: int
     """The most in flight whose KV overflows at most as often as the risk."""
+    or_more: bool
+    """Whether by_kv is where the search ended: KV carries at least so many."""
     by_kv_least: int
     by_kv_most: int
     """The same where the model is wrong by MODEL_ERROR, to either side."""
@@ -108,9 +112,14 @@ def traffic_of(scenario: Scenario, mix: Mix, risk: float) -> Traffic:
         risk=risk,
         optimum=optimum,
         ways=_ways(sizing, optimum, mix, risk),
-        whole=min(now.admitted, most_in_flight(held(mix.spans, whole=True), now.kv_tokens, (risk,))) if now else None,
+        whole=_whole(now, mix, risk) if now else None,
         never=int(mix.lengths.counts[mix.lengths.values > now.kv_tokens].sum()) if now else 0,
     )
+
+
+def _whole(split: Split, mix: Mix, risk: float) -> int:
+    carried = most_in_flight(held(mix.spans, whole=True), split.kv_tokens, (risk,), sought=split.admitted)
+    return min(split.admitted, carried)
 
 
 def _at_mean(scenario: Scenario, mix: Mix) -> Scenario:
@@ -128,13 +137,15 @@ def around(risk: float) -> tuple[float, float, float]:
 
 def serve(split: Split, one: Held, risk: float) -> Served:
     """What runs of requests that hold what `one` says; `risk` is the share of time [-] in which KV may overflow."""
-    tokens = split.kv_tokens
+    tokens, sought = split.kv_tokens, max(SOUGHT, BEYOND * split.admitted)
     overflow, missing = _short(one, split.admitted, tokens)
+    least, by_kv, most = (most_in_flight(one, tokens, around(risk), at, sought) for at in range(3))
     return Served(
         admitted=split.admitted,
-        by_kv=most_in_flight(one, tokens, around(risk), 1),
-        by_kv_least=most_in_flight(one, tokens, around(risk), 0),
-        by_kv_most=most_in_flight(one, tokens, around(risk), 2),
+        by_kv=by_kv,
+        or_more=one.deviation > 0 and by_kv == sought,
+        by_kv_least=least,
+        by_kv_most=most,
         overflow=overflow,
         missing=missing / one.mean,
     )

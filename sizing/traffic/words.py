@@ -5,11 +5,12 @@ Requests, slots and tokens are per rank, and the words say so where there is mor
 
 from collections.abc import Mapping
 
-from sizing.traffic.held import MOST_SOUGHT, Held
-from sizing.traffic.mix import Counts
+from sizing.pools import pin_from_slots, pin_is_ignored
+from sizing.traffic.held import Held
+from sizing.traffic.mix import Counts, Mix
 from sizing.traffic.running import LONG, MODEL_ERROR, Served, Traffic, Way, WayName
 from sizing.traffic.sessions import Residency, Room
-from sizing.units import count, number, percent, requests_text
+from sizing.units import count, number, percent, ratio_range_text, requests_text
 
 QUANTILES = (0.5, 0.95, 0.99)
 LENGTH_COLUMNS = ("tokens", "mean", "p50", "p95", "p99", "longest")
@@ -23,20 +24,50 @@ def ranks(traffic: Traffic) -> str:
 def headline(traffic: Traffic) -> str:
     """What runs and what could, in one line."""
     best, now = traffic.way("best for this traffic"), traffic.way("as set")
-    at = f"at {percent(traffic.risk)} risk{ranks(traffic)}"
+    at = f"at {percent(traffic.risk)} risk"
     if best is None:
-        return f"No split runs a request of this traffic {at}."
+        return f"No split runs a request of this traffic {at}{ranks(traffic)}."
     most, any_split = best.now.runs, traffic.optimum.runs if traffic.optimum else 0
     more = f" ({count(any_split)} with no slot to spare)" if any_split > most else ""
     if now is None:
-        said = f"As set SGLang would refuse to start; the best split runs {requests_text(most)}{more}"
-        return f"{said} of this traffic {at}."
+        said = f"As set SGLang would refuse to start; the best split runs {requests_text(most)}{ranks(traffic)}"
+        return f"{said}{more} of this traffic {at}."
     runs = now.now.runs
-    said = f"{requests_text(runs)} of this traffic {'runs' if runs == 1 else 'run'} {at}"
+    said = f"{requests_text(runs)}{ranks(traffic)} of this traffic {'runs' if runs == 1 else 'run'} {at}"
     if most > runs:
         return f"{said}, the best split runs {count(most)}{more}."
     spared = " with a slot to spare" if any_split > runs else ""
     return f"{said}, and no split{spared} runs more."
+
+
+def synthetic(mix: Mix) -> str:
+    """That the traffic is made up, and from what."""
+    return f"Synthetic traffic, made from the shape “{mix.name}”, until you give your own requests. {mix.note}".rstrip()
+
+
+def best_words(traffic: Traffic) -> str:
+    """How the flag of the best split comes about, and the ratios that give the same or more; one line."""
+    best, scenario = traffic.optimum, traffic.sizing.scenario
+    if best is None or pin_is_ignored(scenario):
+        return ""
+    times = f", times attn_dp_size {scenario.attn_dp_size}" if pin_from_slots(scenario, 1) > 1 else ""
+    spare = "; the spare slot is for the chunk boundary, where a pin of exactly requests x S can fail"
+    slots = f"{requests_text(best.pin_requests)} x S {traffic.sizing.S}{' + 1' if best.spare else ''}"
+    said = f"{slots}{times}{spare if best.spare else ''}."
+    if best.ratio_low is None:
+        return said
+    ratios = ratio_range_text(best.ratio_low, best.ratio_high)
+    return f"{said} By ratio: --mamba-full-memory-ratio {ratios} runs {count(best.runs)}{ranks(traffic)}."
+
+
+def whose(traffic: Traffic) -> str:
+    """What the numbers are of, and which L they are at."""
+    scenario = traffic.sizing.scenario
+    own = "Requests, slots and tokens are those of one rank, what is set is of the whole deployment. "
+    return (
+        f"{own if scenario.attn_dp_size > 1 else ''}L is here the mean length of the traffic, {count(scenario.L)}; the "
+        "L that is set counts for a balanced split alone, which stays as it was balanced there."
+    )
 
 
 def reasons(traffic: Traffic) -> str:
@@ -61,7 +92,7 @@ def _reason(way: Way, traffic: Traffic) -> str:
     """Which pool is short first, what the other would carry, and what overflow costs."""
     served, risk = way.now, percent(traffic.risk)
     if served.admitted <= served.by_kv:
-        carried = f"KV would carry {count(served.by_kv)} at {risk} risk"
+        carried = f"KV would carry {count(served.by_kv)}{' or more' if served.or_more else ''} at {risk} risk"
         return f"{_admits(way)} and {carried}: with all in flight it {_overflows(served)}."
     return (
         f"{_admits(way)}, but KV carries {count(served.by_kv)} of them at {risk} risk: with all in flight it "
@@ -119,8 +150,8 @@ def way_rows(traffic: Traffic) -> list[tuple[str, ...]]:
 
 
 def _ranged(served: Served) -> str:
-    if served.by_kv == MOST_SOUGHT:
-        return f"{count(MOST_SOUGHT)} or more"
+    if served.or_more:
+        return f"{count(served.by_kv)} or more"
     if served.by_kv_least == served.by_kv_most:
         return count(served.by_kv)
     return f"{count(served.by_kv)} ({count(served.by_kv_least)} to {count(served.by_kv_most)})"
@@ -192,7 +223,8 @@ def model_words(traffic: Traffic) -> str:
             model += f" With every request at its whole length from the start, {count(traffic.whole)} would run as set."
     error = (
         f"What the model leaves out moves a probability by a factor of up to {MODEL_ERROR:g} either way, as token by "
-        "token replays of five mixes show; the ranges in brackets are what that leaves open."
+        "token replays of five mixes show at risks of 1 % and 5 % with up to 48 requests in flight; the ranges in "
+        "brackets are what that leaves open."
     )
     pools = [way.split.kv_tokens for way in traffic.ways]
     if pools and traffic.one.most > LONG * min(pools):
@@ -252,6 +284,8 @@ def residency_rows(found: Mapping[WayName, Residency], traffic: Traffic) -> list
 
 def room_words(room: Room | None, traffic: Traffic) -> str:
     """The split that keeps every session, as it is typed."""
+    if pin_is_ignored(traffic.sizing.scenario):
+        return f"SGLang {traffic.sizing.scenario.release} ignores a pin, so no slots can be kept for them."
     if room is None:
         return "No pin keeps all of these sessions and runs a request beside them."
     return (

@@ -17,14 +17,14 @@ PARAMETER = "traffic"  # of a link
 MAX_LENGTH = 1_000  # characters of it; all inputs take about 300
 LABELS = {
     "shape": "Shape",
-    "median_input": "Input, median",
-    "p95_input": "Input, p95",
-    "median_output": "Output, median",
-    "p95_output": "Output, p95",
+    "median_input": "Input, median [tokens]",
+    "p95_input": "Input, p95 [tokens]",
+    "median_output": "Output, median [tokens]",
+    "p95_output": "Output, p95 [tokens]",
     "risk_percent": "Risk that KV overflows [%]",
-    "idle_sessions": "Sessions between turns",
-    "checkpoints": "States that each keeps",
-    "session_tokens": "KV that each keeps",
+    "idle_sessions": "Sessions between turns, all ranks",
+    "checkpoints": "States that each keeps [slots]",
+    "session_tokens": "KV that each keeps [tokens]",
 }
 
 
