@@ -11,6 +11,7 @@ from pages.parts.frame import show_page
 from pages.parts.inputs import OWN, take_suggested
 from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
+from pages.parts.presented import presented
 from sizing import Scenario
 from sizing.examples import within_printed
 from sizing.figures import layers_figure, slots_figure, widths_figure
@@ -47,8 +48,9 @@ def show_model(scenario: Scenario) -> None:
             _show(first, scenario, geometry, own=bool(given))
     except ModelRefusedError as refused:
         first.error(plain(str(refused)))
-    _rest(scenario)
-    _catalogue()
+    if not presented():
+        _rest(scenario)
+        _catalogue()
 
 
 def _kept() -> dict[str, Any]:

@@ -131,7 +131,9 @@ def headline_of(found: tuple[Sizing | Refusal, ...]) -> str:
         many = f"{least}{requests_text(max(runs))} at once"
     if len(found) == 1:
         return f"1 is kept: {many}"
-    return f"{len(found)} side by side, each at its own L: {many}"
+    lengths = {item.scenario.L for item, _ in splits}
+    at = f"at L = {count(lengths.pop())}" if len(lengths) == 1 else "each at its own L"
+    return f"{len(found)} side by side, {at}: {many}"
 
 
 def results(found: tuple[Sizing | Refusal, ...]) -> tuple[Row, ...]:

@@ -13,7 +13,7 @@ from pages.parts.sheet import FAULTY, MADE
 from sizing import Scenario, solve
 from sizing.__main__ import main
 from sizing.carried import Want
-from sizing.compare import differing_inputs, names_of, results, solved
+from sizing.compare import differing_inputs, headline_of, names_of, results, solved
 from sizing.figures import DARK, LIGHT, painted
 from sizing.figures.beside import spread, wrapped
 from sizing.figures.compare import compare_figure
@@ -336,3 +336,15 @@ def test_a_link_brings_what_is_kept(query: str, columns: str) -> None:
     assert not page.exception
     assert columns in words(page)
     assert said == (columns == "Nothing is kept yet")
+
+
+@pytest.mark.parametrize(
+    ("L", "said"),
+    [
+        (9216, "2 side by side, at L = 9,216: 51 to 74 requests at once"),
+        (32_768, "2 side by side, each at its own L: 41 to 51 requests at once"),
+    ],
+)
+def test_the_headline_says_at_which_length(L: int, said: str) -> None:
+    """One L where all have it."""
+    assert headline_of(solved((Scenario(), Scenario(split="balanced", L=L)))) == said

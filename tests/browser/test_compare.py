@@ -55,7 +55,7 @@ def test_a_file_is_loaded_while_a_row_goes(page: Page, base_url: str, tmp_path: 
     open_compare(page, base_url, SIX[:1])
     page.get_by_role("button", name="✕").click()
     page.set_input_files('[data-testid="stMain"] input[type=file]', file)
-    expect(page.get_by_text("2 side by side, each at its own L: 51 to 74 requests at once")).to_be_visible()
+    expect(page.get_by_text("2 side by side, at L = 9,216: 51 to 74 requests at once")).to_be_visible()
     box = page.get_by_role("textbox", name="Name 1")
     box.fill("tonight")
     box.press("Enter")
