@@ -4,6 +4,7 @@ from pydantic import BaseModel, ConfigDict
 
 from sizing.from_model import geometry_of
 from sizing.optimum import Optimum
+from sizing.pools import pin_divisor
 from sizing.releases import EAGLE_KIND, rules_of
 from sizing.scenario import DEFAULTS, Scenario
 from sizing.solve import Sizing
@@ -52,7 +53,7 @@ def _choice(sizing: Sizing, best: Optimum, balanced: Split | None, pin_runs: int
     release = sizing.scenario.release
     if pin_runs is None:
         return "ratio", f"The ratio: while the radix cache is on, SGLang {release} overwrites a pin with it."
-    pin_why = _pin_words(sizing, best)
+    pin_why = pin_words(sizing, best)
     if balanced is None:
         return "pin", f"The pin: the ratio cannot be used here. {pin_why}"
     if sizing.reasons_to_pin:
@@ -66,11 +67,11 @@ def _choice(sizing: Sizing, best: Optimum, balanced: Split | None, pin_runs: int
     )
 
 
-def _pin_words(sizing: Sizing, best: Optimum) -> str:
-    """How the pin comes about."""
+def pin_words(sizing: Sizing, best: Optimum) -> str:
+    """How the safe pin of an optimum comes about."""
     spare = " + 1; the spare slot is for the chunk boundary, where a pin of exactly requests x S can fail"
-    ranks = sizing.scenario.attn_dp_size
-    times = f", times attn_dp_size {ranks}" if ranks > 1 and sizing.pin_flag != best.pin else ""
+    ranks = pin_divisor(sizing.scenario)
+    times = f", times attn_dp_size {ranks}" if ranks > 1 else ""
     return f"{requests_text(best.pin_requests)} x S {sizing.S}{spare if best.spare else ''}{times}."
 
 

@@ -103,8 +103,7 @@ def best_pair(scenario: Scenario, rank: Rank) -> Pair | None:
     """
     if rank.requests_asked is None:
         return None
-    fits_state = int(max(rank.rest_gib, 0) * GIB / rank.slot_bytes) // int(rank.S)
-    wanted = np.arange(1, min(fits_state, MAX_REQUESTS // asked_divisor(scenario)) + 1)
+    wanted = np.arange(1, min(most_by_state(rank), MAX_REQUESTS // asked_divisor(scenario)) + 1)
     pools = pools_from_slots(asking(scenario, rank, wanted), wanted * rank.S)
     runs = int(np.max(np.where(running(pools, scenario.L) >= wanted, wanted, 0), initial=0))
     if runs == 0:
@@ -133,12 +132,16 @@ def running(pools: Pools, L: Numeric) -> Numeric:
     return np.where(valid, np.minimum(pools.admitted, kv_cap(pools.kv_tokens, L)), 0)
 
 
+def most_by_state(rank: Rank) -> int:
+    """The most requests [requests per rank] whose slots `rest` could hold, were there no KV: no search goes beyond."""
+    return int(max(rank.rest_gib, 0) * GIB / rank.slot_bytes) // int(rank.S)
+
+
 def _most_requests(rank: Rank, fits: Fits, spare: int) -> int:
     """The largest C that runs with C x S + spare slots; the engine never wants more than asked, or its top estimate."""
     S = int(rank.S)
     top = int(rank.requests_asked) if rank.requests_asked is not None else ESTIMATE_HIGH
-    fits_state = int(max(rank.rest_gib, 0) * GIB / rank.slot_bytes) // S
-    wanted = np.arange(1, min(top, fits_state) + 1)
+    wanted = np.arange(1, min(top, most_by_state(rank)) + 1)
     tokens = kv_tokens_for(pools_from_slots(rank, wanted * S + spare), wanted).tolist()
     return last_that_holds(0, len(tokens), lambda C: C == 0 or fits(C, tokens[C - 1]))
 

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from sizing.carried import Need, Setting, Want, fits, last_that, need, need_of, setting_of
+from sizing.optimum import most_by_state
 from sizing.pools import Rank, rank_of
 from sizing.scenario import MAX_REQUESTS, MAX_REST_GIB, Scenario
 from sizing.units import GIB, count, requests_text, rest_text
@@ -106,8 +107,7 @@ def _row(way: Way, wants: tuple[Want, ...]) -> Row:
 def _most(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], at: int) -> int:
     """The most requests [of the deployment] of one want, the others held."""
     ranks = scenario.attn_dp_size
-    fits_state = int(max(rank.rest_gib, 0) * GIB / rank.slot_bytes) // int(rank.S)
-    top = min(fits_state * ranks, MAX_REQUESTS)
+    top = min(most_by_state(rank) * ranks, MAX_REQUESTS)
     return last_that(1, top, lambda tried: fits(scenario, rank, _with(scenario, wants, (at,), requests=tried)))
 
 

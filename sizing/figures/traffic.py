@@ -49,7 +49,7 @@ RIGHT_LEAST, RIGHT_MOST = 1.25, 3.0  # KV pools: where the axis of KV in use end
 
 def lengths_figure(mix: Mix) -> Figure:
     """How long requests are: a row with histogram and cumulative curve for input, output and their sum."""
-    parts = parts_of(mix)
+    parts = mix.parts
     said = [
         about(mix),
         "bars: requests in each quarter octave, the fullest at half height",
@@ -74,12 +74,6 @@ def lengths_figure(mix: Mix) -> Figure:
         figure["annotations"].append(_over(f"<b>{name}</b>: {at} tokens", top))
         data += [trace | {"yaxis": _key(row)} for trace in _lengths(counts, scale["range"], name)]
     return {"data": data, "layout": figure}
-
-
-def parts_of(mix: Mix) -> dict[str, Counts]:
-    """What is known of the lengths, by name."""
-    known = {"input": mix.inputs, "output": mix.outputs, "input + output": mix.lengths}
-    return {name: counts for name, counts in known.items() if counts is not None}
 
 
 def about(mix: Mix) -> str:

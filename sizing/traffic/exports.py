@@ -12,7 +12,6 @@ from sizing.version import tool_version
 def traffic_json(traffic: Traffic) -> str:
     """Inputs and numbers of one outcome. Requests, slots and tokens are per rank; risk and overflow are shares."""
     mix, scenario = traffic.mix, traffic.sizing.scenario
-    lengths = {"input": mix.inputs, "output": mix.outputs, "input + output": mix.lengths}
     found = {
         "version": tool_version(),
         "scenario": scenario.differences(),
@@ -20,7 +19,7 @@ def traffic_json(traffic: Traffic) -> str:
             "name": mix.name,
             "synthetic": mix.synthetic,
             "requests": mix.requests,
-            "lengths": {name: _figures(counts) for name, counts in lengths.items() if counts is not None},
+            "lengths": {name: _figures(counts) for name, counts in mix.parts.items()},
         },
         "risk": traffic.risk,
         "model_error": MODEL_ERROR,

@@ -79,6 +79,12 @@ class Mix(NamedTuple):
         return self.spans.ends
 
     @property
+    def parts(self) -> dict[str, Counts]:
+        """What is known of the lengths, by name."""
+        known = {"input": self.inputs, "output": self.outputs, "input + output": self.lengths}
+        return {name: counts for name, counts in known.items() if counts is not None}
+
+    @property
     def requests(self) -> int:
         """How many requests were counted."""
         return self.lengths.total

@@ -5,11 +5,11 @@ the engine admits up to its max_running_requests, and when KV overflows it retra
 computed anew. So one is a number and the other a probability.
 """
 
-import math
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+from sizing.carried import typed_ratio
 from sizing.optimum import Optimum, best_split
 from sizing.pools import is_pinned, pin_from_slots, pin_is_ignored, rank_of, ratio_is_ignored
 from sizing.problems import Refusal
@@ -176,7 +176,7 @@ def _flag_now(sizing: Sizing) -> str:
     if is_pinned(scenario):
         return f"{PIN} {scenario.max_mamba_cache_size}"
     if ratio_is_ignored(scenario):
-        return "--max-running-requests"
+        return f"--max-running-requests {scenario.max_running_requests or 'unset'}"
     return f"{RATIO} {stated_ratio_text(sizing.ratio_now)}"
 
 
@@ -191,8 +191,10 @@ def _best(sizing: Sizing, optimum: Optimum | None) -> tuple[str | None, Split | 
     low, high = optimum.ratio_low, optimum.ratio_high
     if low is None:
         return None, None
-    ratio = flag_ratio(math.sqrt(low * (high or low * 1.01)))
-    return f"{RATIO} {ratio_text(ratio)}", solve_split(scenario, rank, ratio, slots_unpinned(scenario, rank, ratio))
+    ratio = typed_ratio(low, high)
+    return f"{RATIO} {stated_ratio_text(ratio)}", solve_split(
+        scenario, rank, ratio, slots_unpinned(scenario, rank, ratio)
+    )
 
 
 def _way(name: WayName, flag: str, split: Split, mix: Mix, risk: float) -> Way:

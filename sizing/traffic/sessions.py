@@ -12,13 +12,12 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from sizing.optimum import kv_tokens_for, last_that_holds
+from sizing.optimum import kv_tokens_for, last_that_holds, most_by_state
 from sizing.pools import asked_divisor, asking, pin_from_slots, pin_is_ignored, pools_from_slots, rank_of
 from sizing.scenario import MAX_REQUESTS
 from sizing.traffic.held import needed
 from sizing.traffic.running import Traffic, Way, around
 from sizing.traffic.workload import Workload
-from sizing.units import GIB
 
 Bound = Literal["concurrency", "residency, state pool", "residency, KV pool"]
 
@@ -99,8 +98,7 @@ def room(traffic: Traffic, workload: Workload) -> Room | None:
     sessions, slots, tokens = _each(traffic, workload)
     if pin_is_ignored(scenario):
         return None
-    fits_state = int(max(rank.rest_gib, 0) * GIB / rank.slot_bytes) // S
-    wanted = np.arange(1, min(fits_state, MAX_REQUESTS // asked_divisor(scenario)) + 1)
+    wanted = np.arange(1, min(most_by_state(rank), MAX_REQUESTS // asked_divisor(scenario)) + 1)
     kept = wanted * S + sessions * slots + int(S > 1)
     left = kv_tokens_for(pools_from_slots(asking(scenario, rank, wanted), kept), wanted) - sessions * tokens
     runs = last_that_holds(0, len(wanted), lambda C: C == 0 or int(left[C - 1]) >= needed(traffic.one, C, risks)[1])

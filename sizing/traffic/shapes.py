@@ -6,7 +6,7 @@ inputs and outputs are not quite independent: read a trace of your own where the
 
 from math import log
 from statistics import NormalDist
-from typing import Annotated, NamedTuple, Protocol, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -82,23 +82,15 @@ SHAPES = {
 }
 
 
-class Stated(Protocol):
-    """What a user states, of which the shape is read."""
-
-    @property
-    def shape(self) -> str:
-        """A name in SHAPES, or "log-normal"."""
-
-
-def mix_of_shape(stated: Stated) -> Mix:
-    """The mix of a shape, with its source as the note; "log-normal" takes the four numbers that are stated with it.
+def mix_of_shape(shape: str, lengths: LogNormal) -> Mix:
+    """The mix of a shape, with its source as the note; "log-normal" takes the `lengths` that are stated.
 
     Raises KeyError for a name that is none.
     """
-    if stated.shape == "log-normal":
-        return log_normal(stated if isinstance(stated, LogNormal) else LogNormal())
-    title, lengths, source = SHAPES[stated.shape]
-    return log_normal(lengths, title)._replace(note=source)
+    if shape == "log-normal":
+        return log_normal(lengths)
+    title, published, source = SHAPES[shape]
+    return log_normal(published, title)._replace(note=source)
 
 
 def log_normal(lengths: LogNormal, name: str = "log-normal") -> Mix:

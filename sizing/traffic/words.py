@@ -5,7 +5,8 @@ Requests, slots and tokens are per rank, and the words say so where there is mor
 
 from collections.abc import Mapping
 
-from sizing.pools import pin_from_slots, pin_is_ignored
+from sizing.flags import pin_words
+from sizing.pools import pin_is_ignored
 from sizing.traffic.held import Held
 from sizing.traffic.mix import Counts, Mix
 from sizing.traffic.running import LONG, MODEL_ERROR, Served, Traffic, Way, WayName
@@ -50,10 +51,7 @@ def best_words(traffic: Traffic) -> str:
     best, scenario = traffic.optimum, traffic.sizing.scenario
     if best is None or pin_is_ignored(scenario):
         return ""
-    times = f", times attn_dp_size {scenario.attn_dp_size}" if pin_from_slots(scenario, 1) > 1 else ""
-    spare = "; the spare slot is for the chunk boundary, where a pin of exactly requests x S can fail"
-    slots = f"{requests_text(best.pin_requests)} x S {traffic.sizing.S}{' + 1' if best.spare else ''}"
-    said = f"{slots}{times}{spare if best.spare else ''}."
+    said = pin_words(traffic.sizing, best)
     if best.ratio_low is None:
         return said
     ratios = ratio_range_text(best.ratio_low, best.ratio_high)
@@ -178,9 +176,7 @@ def _cells(served: Served) -> tuple[str, str]:
 
 def length_rows(traffic: Traffic) -> list[tuple[str, ...]]:
     """Mean and quantiles of what is known of the lengths, and of what one in flight holds."""
-    mix = traffic.mix
-    known = (("input", mix.inputs), ("output", mix.outputs), ("input + output", mix.lengths))
-    rows = [_length_row(name, counts) for name, counts in known if counts is not None]
+    rows = [_length_row(name, counts) for name, counts in traffic.mix.parts.items()]
     return [*rows, ("held in flight", *_held_cells(traffic.one))]
 
 

@@ -55,7 +55,7 @@ class Workload(LogNormal):
 @lru_cache(maxsize=16)
 def mix_of_workload(workload: Workload) -> Mix:
     """The mix that the shape makes."""
-    return mix_of_shape(workload)
+    return mix_of_shape(workload.shape, workload)
 
 
 def read_workload(values: Mapping[str, Any]) -> Workload | list[Problem]:
