@@ -5,12 +5,14 @@ import streamlit as st
 from pages.parts.blocks import plain, table_text
 from pages.parts.frame import show_page
 from pages.parts.plot import show_figures
-from sizing import RefusedError, Scenario, Sizing, flips, lifts, solve
+from sizing import RefusedError, Scenario, Sizing, solve
+from sizing.answers import flip_points as flips
+from sizing.answers import limit_panel as lifts
+from sizing.basics.units import count
+from sizing.explain.launch_flags import Flags, environment, flags, launch_flags
+from sizing.explain.verdict import advice, idle_words, verdict
+from sizing.explain.working import comparisons, working
 from sizing.figures import crossing_figure, memory_figure, ratio_figure
-from sizing.flags import Flags, environment, flags, launch_flags
-from sizing.units import count
-from sizing.verdict import advice, idle_words, verdict
-from sizing.working import comparisons, working
 
 # What may differ while the page still shows the worked example's deployment.
 EXPLORED = {"name", "L", "split", "mamba_full_memory_ratio", "max_mamba_cache_size"}

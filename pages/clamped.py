@@ -8,11 +8,11 @@ import streamlit as st
 from pages.parts.blocks import plain, table_text
 from pages.parts.frame import show_page
 from pages.parts.kept import kept_box
-from sizing import Refusal, Scenario, lifts, read_scenario
+from sizing import Refusal, Scenario, read_scenario
+from sizing.answers import limit_panel as lifts
+from sizing.basics.units import count, number
 from sizing.bootlog import Boot, Log, read_chunks, read_text
-from sizing.bootlog.text import MAX_BYTES
-from sizing.command import Command, read_command
-from sizing.diagnosis import (
+from sizing.bootlog.diagnosis import (
     UNKNOWN,
     Diagnosis,
     agrees,
@@ -25,11 +25,12 @@ from sizing.diagnosis import (
     no_cure,
     readings,
 )
-from sizing.flags import flags, launch_flags
-from sizing.from_model import FILLED, servable
-from sizing.link import to_query
-from sizing.units import count, number
-from sizing.verdict import advice, idle_words, verdict
+from sizing.bootlog.text import MAX_BYTES
+from sizing.command import Command, read_command
+from sizing.exchange.link import to_query
+from sizing.explain.launch_flags import flags, launch_flags
+from sizing.explain.verdict import advice, idle_words, verdict
+from sizing.scenario.from_model import FILLED, servable
 
 MAX_UPLOAD_MB = MAX_BYTES // 2**20
 BOX_HEIGHT = 160  # [px] of a box to paste into

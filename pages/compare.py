@@ -13,14 +13,14 @@ from pages.parts.plot import show_figures
 from pages.parts.presented import presented
 from pages.parts.sheet import show_sheet
 from sizing import RefusedError, Scenario, Sizing, solve
-from sizing.compare import differing_inputs, headline_of, names_of, results, solved
-from sizing.exports import context_csv, curves_json, ratio_csv, result_csv, result_json
+from sizing.answers.compare import differing_inputs, headline_of, names_of, results, solved
+from sizing.answers.sweep import SweepInput, axis_of
+from sizing.exchange.exports import context_csv, curves_json, ratio_csv, result_csv, result_json
+from sizing.exchange.link import kept_to_query, to_query
+from sizing.exchange.scenario_file import MAX_LENGTH, from_file, to_file
 from sizing.figures import sweep_figure
 from sizing.figures.compare import compare_figure
-from sizing.files import MAX_LENGTH, from_file, to_file
-from sizing.link import kept_to_query, to_query
-from sizing.scenario import changed, label
-from sizing.sweep import SweepInput, axis_of
+from sizing.scenario.inputs import changed, label
 
 SWEPT: tuple[SweepInput, ...] = get_args(SweepInput)
 KEPT_DRAWN = "kept_drawn"  # how many times the list was put in another order

@@ -13,17 +13,25 @@ from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented
 from sizing import Scenario
-from sizing.examples import within_printed
+from sizing.basics.units import bytes_of, count, number
+from sizing.exchange.link import to_query
+from sizing.explain.published_examples import within_printed
 from sizing.figures import layers_figure, slots_figure, widths_figure
-from sizing.from_model import costs_in_words, draft_steps, entry_of, filled, geometry_of, stage_steps, suggested
-from sizing.gpus import GPUS, estimate_in_words, estimate_rest
-from sizing.link import to_query
 from sizing.models import VERIFICATION_MEANS, Geometry, ModelRefusedError, byte_steps, read_config
 from sizing.models.fields import MAX_FILE_BYTES
+from sizing.models.gpus import GPUS, estimate_in_words, estimate_rest
 from sizing.models.reading import QUANTISATION
 from sizing.models.summary import AtWidth, at_widths, catalogue_rows, heads_note, layers_in_words
-from sizing.scenario import read_scenario, widths_of
-from sizing.units import bytes_of, count, number
+from sizing.scenario.from_model import (
+    costs_in_words,
+    draft_steps,
+    entry_of,
+    filled,
+    geometry_of,
+    stage_steps,
+    suggested,
+)
+from sizing.scenario.inputs import read_scenario, widths_of
 
 MAX_UPLOAD_MB = MAX_FILE_BYTES // 2**20
 MAX_NAME = 60  # characters of a name from a file

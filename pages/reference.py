@@ -4,7 +4,8 @@ import streamlit as st
 
 from pages.parts.blocks import plain, table
 from pages.parts.frame import show_page
-from sizing import Scenario, reference
+from sizing import Scenario
+from sizing.explain import reference_tables as reference
 
 
 def show_reference(scenario: Scenario) -> None:

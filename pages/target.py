@@ -12,11 +12,11 @@ from pages.parts.presented import presented
 from pages.parts.sheet import show_sheet
 from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX, wanted
 from sizing import RefusedError, Scenario
-from sizing.carried import Want
-from sizing.link import to_query, wants_to_query
-from sizing.target import Answer, aim
-from sizing.target_words import NEAR_COLUMNS, WAY_COLUMNS, gates, headline, near_rows, reasons, way_rows
-from sizing.units import count
+from sizing.answers.carrying_settings import Want
+from sizing.answers.target import Answer, aim
+from sizing.basics.units import count
+from sizing.exchange.link import to_query, wants_to_query
+from sizing.explain.target_words import NEAR_COLUMNS, WAY_COLUMNS, gates, headline, near_rows, reasons, way_rows
 
 MAX_LINKS = 3  # to the balance page, of the ways that fit: those that change least come first
 

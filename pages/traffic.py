@@ -15,8 +15,8 @@ from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented
 from sizing import Problem, RefusedError, Scenario
+from sizing.exchange.link import to_query
 from sizing.figures.traffic import lengths_figure, needs_figure, overflow_figure
-from sizing.link import to_query
 from sizing.traffic import words
 from sizing.traffic.exports import traffic_json
 from sizing.traffic.layouts import is_benchmark, missing_details

@@ -6,9 +6,9 @@
 (51, 126, 74)
 """
 
-from sizing.problems import Problem, Refusal, RefusedError
-from sizing.scenario import Scenario, read_scenario
-from sizing.solve import Sizing, solve
-from sizing.split import Split
+from sizing.answers.solve import Sizing, solve
+from sizing.basics.problems import Problem, Refusal, RefusedError
+from sizing.engine.split import Split
+from sizing.scenario.inputs import Scenario, read_scenario
 
 __all__ = ["Problem", "Refusal", "RefusedError", "Scenario", "Sizing", "Split", "read_scenario", "solve"]

@@ -10,17 +10,24 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
+from sizing.answers.carrying_settings import Want
+from sizing.answers.compare import names_of
+from sizing.answers.flip_points import flips
+from sizing.answers.limit_panel import lifts
+from sizing.answers.solve import Sizing, solve
+from sizing.answers.target import Answer, aim
+from sizing.basics.dtypes import KvDtype, StateDtype
+from sizing.basics.problems import Problem, RefusedError, listed, shown
+from sizing.basics.units import count, number
 from sizing.bootlog import Boot, Log, read_chunks, read_file
-from sizing.carried import Want
-from sizing.compare import names_of
-from sizing.diagnosis import Diagnosis, as_printed, diagnose, likely_model, models_that_fit, no_cure, readings
-from sizing.dtypes import KvDtype, StateDtype
-from sizing.exports import result_json
-from sizing.files import MAX_LENGTH, from_file, to_file
-from sizing.flags import flags
-from sizing.flips import flips
-from sizing.from_model import geometry_of, servable, suggested
-from sizing.lifts import lifts
+from sizing.bootlog.diagnosis import Diagnosis, as_printed, diagnose, likely_model, models_that_fit, no_cure, readings
+from sizing.exchange.exports import result_json
+from sizing.exchange.scenario_file import MAX_LENGTH, from_file, to_file
+from sizing.exchange.wanted_text import read_wants
+from sizing.explain.launch_flags import flags
+from sizing.explain.target_words import NEAR_COLUMNS, WAY_COLUMNS, gates, headline, near_rows, way_rows
+from sizing.explain.verdict import advice, verdict
+from sizing.explain.working import comparisons, working
 from sizing.models import (
     Geometry,
     ModelRefusedError,
@@ -35,13 +42,10 @@ from sizing.models import (
 )
 from sizing.models.fields import MAX_FILE_BYTES
 from sizing.models.summary import layers_in_words
-from sizing.problems import Problem, RefusedError, listed, shown
-from sizing.scenario import DEFAULTS, FIELDS, Scenario, changed, extra, read_scenario
+from sizing.scenario.from_model import geometry_of, servable, suggested
+from sizing.scenario.inputs import DEFAULTS, FIELDS, Scenario, changed, extra, read_scenario
 from sizing.sheet import PdfError, sheet_of, sheet_pdf
-from sizing.solve import Sizing, solve
 from sizing.specification import token_equiv
-from sizing.target import Answer, aim
-from sizing.target_words import NEAR_COLUMNS, WAY_COLUMNS, gates, headline, near_rows, way_rows
 from sizing.traffic import words as traffic_words
 from sizing.traffic.exports import traffic_json
 from sizing.traffic.reading import TraceError, read_trace
@@ -49,10 +53,6 @@ from sizing.traffic.running import Traffic, traffic_of
 from sizing.traffic.sessions import residency, room
 from sizing.traffic.shapes import LogNormal
 from sizing.traffic.workload import LABELS, Shape, Workload, mix_of_workload, read_workload
-from sizing.units import count, number
-from sizing.verdict import advice, verdict
-from sizing.wanted import read_wants
-from sizing.working import comparisons, working
 
 CHUNK = 2**20  # bytes of a log that are read at a time
 USAGE_ERROR = 2  # argparse's own exit status for wrong input

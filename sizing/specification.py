@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from sizing.units import GIB
+from sizing.basics.units import GIB
 
 PoolName = Literal["state pool", "KV pool"]
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from sizing.dtypes import StateDtype
+from sizing.basics.dtypes import StateDtype
 from sizing.models import KvCacheDtype
 
 GOLDEN = Path(__file__).parent / "golden"

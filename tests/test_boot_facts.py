@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from sizing import Scenario, Split, solve
-from sizing.solve import Sizing
-from sizing.units import GIB
+from sizing.answers.solve import Sizing
+from sizing.basics.units import GIB
 
 FACTS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "golden" / "boot_logs" / "facts.json").read_text())
 

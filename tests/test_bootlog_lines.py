@@ -15,8 +15,8 @@ from sizing.bootlog.arguments import read_arguments
 from sizing.bootlog.forms import ANCHORS, DECODE_ANCHOR, FORMS, form_names, matches
 from sizing.bootlog.measure import Printed
 from sizing.bootlog.said import Refused
+from sizing.engine.slots_per_request import slots_per_request
 from sizing.models import entry, read_config
-from sizing.slots import slots_per_request
 
 GOLDEN = Path(__file__).parent / "golden"
 BOOT = (GOLDEN / "boot_logs" / "0.5.21_kda_mla_tp8.log").read_text(encoding="utf-8")

@@ -9,9 +9,9 @@ import pytest
 
 from sizing import Scenario, solve
 from sizing.__main__ import main
-from sizing.files import EXAMPLE, MAX_LENGTH
-from sizing.scenario import FIELDS
-from sizing.verdict import verdict
+from sizing.exchange.scenario_file import EXAMPLE, MAX_LENGTH
+from sizing.explain.verdict import verdict
+from sizing.scenario.inputs import FIELDS
 from tests.conftest import Ran, Run
 
 ROOT = Path(__file__).parents[1]

@@ -12,13 +12,13 @@ from pages.parts.presented import PRESENT
 from pages.parts.sheet import FAULTY, MADE
 from sizing import Scenario, solve
 from sizing.__main__ import main
-from sizing.carried import Want
-from sizing.compare import differing_inputs, headline_of, names_of, results, solved
+from sizing.answers.carrying_settings import Want
+from sizing.answers.compare import differing_inputs, headline_of, names_of, results, solved
+from sizing.exchange.link import KEPT, WANT, kept_to_query
+from sizing.exchange.scenario_file import from_file, to_file
 from sizing.figures import DARK, LIGHT, painted
 from sizing.figures.beside import spread, wrapped
 from sizing.figures.compare import compare_figure
-from sizing.files import from_file, to_file
-from sizing.link import KEPT, WANT, kept_to_query
 from sizing.sheet import sheet_of
 
 TIMEOUT = 60  # seconds; the harness gives three unless told otherwise

@@ -11,9 +11,9 @@ from streamlit.testing.v1 import AppTest
 from sizing import Split
 from sizing.__main__ import main
 from sizing.bootlog import read_file, read_text
+from sizing.bootlog.diagnosis import agrees, as_printed, cured, diagnose, likely_model, models_that_fit, no_cure
 from sizing.command import read_command
-from sizing.diagnosis import agrees, as_printed, cured, diagnose, likely_model, models_that_fit, no_cure
-from sizing.flags import flags
+from sizing.explain.launch_flags import flags
 from tests.conftest import Run
 
 GOLDEN = Path(__file__).parent / "golden"

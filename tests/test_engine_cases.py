@@ -7,11 +7,11 @@ from urllib.parse import urlencode
 import pytest
 
 from sizing import Refusal, RefusedError, Scenario, Split, solve
-from sizing.link import to_query
-from sizing.pools import rank_of
-from sizing.slots import resolve
-from sizing.solve import Sizing
-from sizing.split import slots_set
+from sizing.answers.solve import Sizing
+from sizing.engine.pools import rank_of
+from sizing.engine.slots_per_request import resolve
+from sizing.engine.split import slots_set
+from sizing.exchange.link import to_query
 from tests.cases import FILE, GROUPS, OTHER_FILE, Case, engine_cases, read_cases, stated
 
 default_file = pytest.mark.skipif(OTHER_FILE is not None, reason=f"counts are those of our file, not {FILE.name}")

@@ -12,8 +12,9 @@ from pydantic import BaseModel
 
 from sizing import Scenario, Sizing, Split, solve
 from sizing.__main__ import main
-from sizing.curves import over_context, over_ratio
-from sizing.exports import (
+from sizing.answers.curves import over_context, over_ratio
+from sizing.engine.split import Memory
+from sizing.exchange.exports import (
     SPLIT_UNITS,
     SPLITS,
     UNITS,
@@ -25,8 +26,7 @@ from sizing.exports import (
     result_json,
 )
 from sizing.figures import DARK, LIGHT, crossing_figure, memory_figure, ratio_figure
-from sizing.scenario import FIELDS
-from sizing.split import Memory
+from sizing.scenario.inputs import FIELDS
 
 CASES: list[dict[str, Any]] = [
     {},

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from sizing import specification
+from sizing.basics.units import GIB
 from sizing.bootlog import Boot, Facts, Log, Measured, Printed, bytes_per_slot_between, read_file
 from sizing.bootlog.measure import total
 from sizing.bootlog.said import KvPool, StatePool
-from sizing.units import GIB
 from tests.log_cases import OTHER_FIELD, FieldCase, field_cases, read_field_cases
 
 default_folder = pytest.mark.skipif(OTHER_FIELD is not None, reason="the count is that of our folder")

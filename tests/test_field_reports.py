@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from sizing import Refusal, Scenario, Split, solve
-from sizing.pools import rank_of
-from sizing.solve import Sizing
+from sizing.answers.solve import Sizing
+from sizing.basics.units import GIB
+from sizing.engine.pools import rank_of
+from sizing.engine.split import slots_set
 from sizing.specification import optimal_ratio, token_equiv
-from sizing.split import slots_set
-from sizing.units import GIB
 
 Report = dict[str, Any]
 FOLDER = Path(__file__).parent / "golden" / "reports"

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from sizing import Scenario, Split, solve
-from sizing.curves import context_grid, over_context, over_ratio
+from sizing.answers.curves import context_grid, over_context, over_ratio
+from sizing.basics.units import GIB
 from sizing.figures import DARK, LIGHT, crossing_figure, memory_figure, painted, ratio_figure
 from sizing.figures.theme import Figure
-from sizing.units import GIB
 
 EDGES = [
     {},

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from sizing import Problem, Scenario
-from sizing.files import EXAMPLE, MAX_LENGTH, MOST, MOST_PROBLEMS, from_file, to_file
-from sizing.from_model import servable
-from sizing.link import from_query, to_query
+from sizing.exchange.link import from_query, to_query
+from sizing.exchange.scenario_file import EXAMPLE, MAX_LENGTH, MOST, MOST_PROBLEMS, from_file, to_file
+from sizing.scenario.from_model import servable
 
 QUERIES: list[dict[str, str]] = [
     {},

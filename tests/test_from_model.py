@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from sizing import Problem, Scenario, Split, read_scenario, solve
-from sizing.from_model import FILLED, draft_bytes, geometry_of, servable, suggested
-from sizing.scenario import DEFAULTS, FIELDS, changed, widths_of
+from sizing.scenario.from_model import FILLED, draft_bytes, geometry_of, servable, suggested
+from sizing.scenario.inputs import DEFAULTS, FIELDS, changed, widths_of
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "models.json").read_text(encoding="utf-8"))
 # What the engine split with its own geometry. Left out: what it refused, models without a KV pool, and no_buffer

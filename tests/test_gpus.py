@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sizing.gpus import GPUS, estimate_rest
-from sizing.units import GIB
+from sizing.basics.units import GIB
+from sizing.models.gpus import GPUS, estimate_rest
 from tests.cases import read_cases
 
 MEASURED = [case for case in read_cases() if case.numeric and "rest_gib" in case.numeric]

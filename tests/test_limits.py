@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from sizing import Refusal, Scenario, Sizing, Split, solve
-from sizing.flips import flips, short_pool
-from sizing.lifts import lifts
+from sizing.answers.flip_points import flips, short_pool
+from sizing.answers.limit_panel import lifts
 
 GIB = 2**30
 GQA = {

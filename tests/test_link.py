@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlencode
 import pytest
 
 from sizing import Problem, Scenario
-from sizing.link import KEPT, from_query, kept_from_query, kept_to_query, to_query
+from sizing.exchange.link import KEPT, from_query, kept_from_query, kept_to_query, to_query
 
 CASES = [
     pytest.param({}, {}, id="worked example"),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sizing.dtypes import StateDtype
+from sizing.basics.dtypes import StateDtype
 from sizing.models import (
     Geometry,
     ModelRefusedError,

@@ -6,11 +6,11 @@ from functools import partial
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from sizing.from_model import FILLED, geometry_of, servable
+from sizing.basics.units import count
 from sizing.models import entry
 from sizing.models.summary import TP_WIDTHS, at_widths, catalogue_rows, layers_in_words
-from sizing.scenario import Scenario
-from sizing.units import count
+from sizing.scenario.from_model import FILLED, geometry_of, servable
+from sizing.scenario.inputs import Scenario
 from tests.conftest import Run
 
 TIMEOUT = 30  # seconds; the harness gives three unless told otherwise

@@ -8,9 +8,9 @@ from streamlit.testing.v1 import AppTest
 
 from pages.parts.inputs import SPLITS, TYPED
 from sizing import RefusedError, Scenario, Split, solve
+from sizing.explain.launch_flags import flags
+from sizing.explain.verdict import verdict
 from sizing.figures import crossing_figure, memory_figure, ratio_figure
-from sizing.flags import flags
-from sizing.verdict import verdict
 
 TIMEOUT = 30  # seconds; the harness gives three unless told otherwise, and slow machines need more
 

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from sizing import Refusal, Scenario, Split, read_scenario, solve
 from sizing.__main__ import main
-from sizing.curves import over_context, over_ratio
-from sizing.dtypes import KvDtype, StateDtype
-from sizing.link import from_query, to_query
-from sizing.optimum import SEARCHED_RATIOS
-from sizing.pools import pools_from_slots, rank_of, slot_bytes, slots_from_ratio
-from sizing.releases import LATEST, RELEASES, Release, rules_of
-from sizing.scenario import FIELDS, Algorithm
-from sizing.split import minimum_rest_gib, slots_unpinned, solve_split
-from sizing.units import GIB, flag_ratio, ratio_text
+from sizing.answers.curves import over_context, over_ratio
+from sizing.answers.optimum import SEARCHED_RATIOS
+from sizing.basics.dtypes import KvDtype, StateDtype
+from sizing.basics.units import GIB, flag_ratio, ratio_text
+from sizing.engine.pools import pools_from_slots, rank_of, slot_bytes, slots_from_ratio
+from sizing.engine.split import minimum_rest_gib, slots_unpinned, solve_split
+from sizing.exchange.link import from_query, to_query
+from sizing.releases.rules import LATEST, RELEASES, Release, rules_of
+from sizing.scenario.inputs import FIELDS, Algorithm
 
 RATIOS = np.geomspace(1e-4, 1e4, 161)
 SMALL_SLOTS = 300  # so many slots at most where every K is tried

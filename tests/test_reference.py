@@ -2,9 +2,11 @@
 
 import pytest
 
-from sizing import Scenario, Split, examples, solve
-from sizing.examples import MEASURED, WORKED_LOG, Measured, beside, rest_that_fits
-from sizing.reference import (
+from sizing import Scenario, Split, solve
+from sizing.basics.units import GIB, number
+from sizing.explain import published_examples as examples
+from sizing.explain.published_examples import MEASURED, WORKED_LOG, Measured, beside, rest_that_fits
+from sizing.explain.reference_tables import (
     CONTEXTS,
     Table,
     glossary,
@@ -19,9 +21,8 @@ from sizing.reference import (
     token_equiv_at,
     token_equiv_table,
 )
-from sizing.releases import CHANGES, RELEASES
+from sizing.releases.rules import CHANGES, RELEASES
 from sizing.specification import optimal_ratio
-from sizing.units import GIB, number
 
 BOOT_LOGS, BALANCED = MEASURED[:3], MEASURED[3:]
 

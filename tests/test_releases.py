@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from sizing import Problem, Refusal, RefusedError, Scenario, Split, read_scenario, solve
-from sizing.pools import rank_of, slot_bytes
-from sizing.releases import CHANGES, FIRST, LATEST, RELEASES, Change, Rules, rules_of
-from sizing.slots import resolve
-from sizing.solve import Sizing
-from sizing.split import minimum_rest_gib
+from sizing.answers.solve import Sizing
+from sizing.engine.pools import rank_of, slot_bytes
+from sizing.engine.slots_per_request import resolve
+from sizing.engine.split import minimum_rest_gib
+from sizing.releases.rules import CHANGES, FIRST, LATEST, RELEASES, Change, Rules, rules_of
 
 # engine-versions.md, first line: the releases that were read.
 ORDER = [

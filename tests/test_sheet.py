@@ -17,24 +17,24 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 from sizing import RefusedError, Scenario, Sizing, Split, solve
-from sizing.carried import Want
-from sizing.compare import differing_inputs, names_of, results, solved
+from sizing.answers.carrying_settings import Want
+from sizing.answers.compare import differing_inputs, names_of, results, solved
+from sizing.answers.flip_points import flips
+from sizing.answers.limit_panel import lifts
+from sizing.answers.target import aim
+from sizing.basics.units import count
+from sizing.exchange.link import KEPT, WANT, from_query, kept_from_query, to_query, wants_from_query
+from sizing.exchange.wanted_text import read_wants
+from sizing.explain.launch_flags import environment, flags, launch_flags
+from sizing.explain.target_words import gates, headline, near_rows, reasons, way_rows
+from sizing.explain.verdict import advice, idle_words, verdict
+from sizing.explain.working import comparisons, working
 from sizing.figures import LIGHT
-from sizing.flags import environment, flags, launch_flags
-from sizing.flips import flips
-from sizing.from_model import FILLED
-from sizing.lifts import lifts
-from sizing.link import KEPT, WANT, from_query, kept_from_query, to_query, wants_from_query
-from sizing.scenario import FIELDS, changed
+from sizing.scenario.from_model import FILLED
+from sizing.scenario.inputs import FIELDS, changed
 from sizing.sheet import PdfError, find_chromium, sheet_of, sheet_pdf
 from sizing.sheet.inputs import COUNTS_IF, other_inputs, stated_inputs
-from sizing.target import aim
-from sizing.target_words import gates, headline, near_rows, reasons, way_rows
-from sizing.units import count
-from sizing.verdict import advice, idle_words, verdict
 from sizing.version import tool_version
-from sizing.wanted import read_wants
-from sizing.working import comparisons, working
 
 ON = date(2026, 3, 1)
 SCENARIOS: list[dict[str, Any]] = [

@@ -3,6 +3,7 @@
 import pytest
 
 from sizing import Scenario, solve
+from sizing.basics.units import GIB
 from sizing.specification import (
     binding_pool,
     kv_cap,
@@ -14,7 +15,6 @@ from sizing.specification import (
     reasons_to_pin,
     token_equiv,
 )
-from sizing.units import GIB
 
 # compute-mamba-ratio.md, "Reference r": token_equiv 4080, S = 5.
 PRINTED_RATIOS = [

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sizing import RefusedError, Scenario, Split, solve
+from sizing.answers.sweep import PIN, RATIO, Axis, SweepInput, axis_of, sweep
 from sizing.figures import DARK, LIGHT, painted
 from sizing.figures.sweep import sweep_figure
-from sizing.scenario import changed
-from sizing.sweep import PIN, RATIO, Axis, SweepInput, axis_of, sweep
+from sizing.scenario.inputs import changed
 from tests.test_properties import examples, scenarios
 
 NAMES: tuple[SweepInput, ...] = get_args(SweepInput)

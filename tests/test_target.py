@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from sizing import RefusedError, Scenario, Split, solve
-from sizing.carried import Setting, Want, setting_of
-from sizing.optimum import running
-from sizing.pools import (
+from sizing.answers.carrying_settings import Setting, Want, setting_of
+from sizing.answers.optimum import running
+from sizing.answers.target import Answer, Near, Row, aim
+from sizing.basics.units import GIB
+from sizing.engine.pools import (
     asked_divisor,
     pin_divisor,
     pin_is_ignored,
@@ -21,10 +23,8 @@ from sizing.pools import (
     ratio_is_ignored,
     slots_from_ratio,
 )
-from sizing.scenario import MAX_RATIO
-from sizing.split import slots_set, solve_split
-from sizing.target import Answer, Near, Row, aim
-from sizing.units import GIB
+from sizing.engine.split import slots_set, solve_split
+from sizing.scenario.inputs import MAX_RATIO
 from tests.test_properties import examples, scenarios
 
 L = 9216

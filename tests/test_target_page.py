@@ -7,12 +7,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from sizing import Scenario, solve
-from sizing.carried import Want
-from sizing.files import to_file
-from sizing.link import WANT
+from sizing.answers.carrying_settings import Want
+from sizing.answers.target import aim
+from sizing.exchange.link import WANT
+from sizing.exchange.scenario_file import to_file
+from sizing.explain.target_words import way_rows
 from sizing.sheet import sheet_of
-from sizing.target import aim
-from sizing.target_words import way_rows
 from tests.conftest import Run
 
 TIMEOUT = 30  # seconds; the harness gives three unless told otherwise

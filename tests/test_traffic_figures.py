@@ -7,11 +7,11 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from sizing.answers.optimum import kv_tokens_for
+from sizing.engine.pools import pools_from_slots, rank_of
 from sizing.figures import DARK, LIGHT, painted
 from sizing.figures.theme import Figure
 from sizing.figures.traffic import BAR, RIGHT_MOST, lengths_figure, needs_figure, overflow_figure
-from sizing.optimum import kv_tokens_for
-from sizing.pools import pools_from_slots, rank_of
 from sizing.traffic.curves import counted, in_use, lengths, needs
 from sizing.traffic.held import needed
 from sizing.traffic.mix import Counts, mix_of, mix_of_lengths

@@ -8,8 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sizing import RefusedError, Scenario, Split, solve
-from sizing.pools import pin_is_ignored, rank_of, ratio_is_ignored
-from sizing.split import solve_split
+from sizing.engine.pools import pin_is_ignored, rank_of, ratio_is_ignored
+from sizing.engine.split import solve_split
 from sizing.traffic.held import held, most_in_flight, needed
 from sizing.traffic.mix import Mix, mix_of, mix_of_lengths
 from sizing.traffic.running import MODEL_ERROR, Served, Traffic, around, serve, traffic_of

@@ -2,10 +2,10 @@
 
 import pytest
 
-from sizing.carried import Want
-from sizing.link import MAX_WANT_LENGTH, WANT, wants_from_query, wants_to_query
-from sizing.scenario import MAX_L, MAX_REQUESTS
-from sizing.wanted import MAX_LINES, read_wants
+from sizing.answers.carrying_settings import Want
+from sizing.exchange.link import MAX_WANT_LENGTH, WANT, wants_from_query, wants_to_query
+from sizing.exchange.wanted_text import MAX_LINES, read_wants
+from sizing.scenario.inputs import MAX_L, MAX_REQUESTS
 
 
 @pytest.mark.parametrize(

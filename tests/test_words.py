@@ -3,8 +3,8 @@
 import pytest
 
 from sizing import Scenario, Split, solve
-from sizing.flags import environment, flags, launch_flags
-from sizing.verdict import advice, verdict
+from sizing.explain.launch_flags import environment, flags, launch_flags
+from sizing.explain.verdict import advice, verdict
 
 VERDICTS = [
     (

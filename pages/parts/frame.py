@@ -18,11 +18,11 @@ from pages.parts.kept import fill, stood
 from pages.parts.presented import PRESENT, presented, style_presented
 from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX
 from sizing import Problem, Scenario, read_scenario
-from sizing.files import MOST
-from sizing.from_model import FILLED
-from sizing.link import KEPT as KEPT_QUERY
-from sizing.link import WANT, from_query, kept_from_query, kept_to_query, to_query, wants_from_query
-from sizing.scenario import DEFAULTS
+from sizing.exchange.link import KEPT as KEPT_QUERY
+from sizing.exchange.link import WANT, from_query, kept_from_query, kept_to_query, to_query, wants_from_query
+from sizing.exchange.scenario_file import MOST
+from sizing.scenario.from_model import FILLED
+from sizing.scenario.inputs import DEFAULTS
 from sizing.traffic.workload import PARAMETER as TRAFFIC
 from sizing.traffic.workload import Workload, workload_from_query
 

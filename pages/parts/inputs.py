@@ -15,12 +15,13 @@ from typing import Any, get_args
 
 import streamlit as st
 
-from sizing.curves import L_HIGH, L_LOW
-from sizing.dtypes import KvDtype, StateDtype
-from sizing.from_model import FILLED, geometry_of, names, suggested
+from sizing.answers.curves import L_HIGH, L_LOW
+from sizing.basics.dtypes import KvDtype, StateDtype
+from sizing.basics.units import count, tokens_from_text
 from sizing.models import Geometry
-from sizing.releases import RELEASES
-from sizing.scenario import (
+from sizing.releases.rules import RELEASES
+from sizing.scenario.from_model import FILLED, geometry_of, names, suggested
+from sizing.scenario.inputs import (
     DEFAULTS,
     FIELDS,
     Algorithm,
@@ -33,7 +34,6 @@ from sizing.scenario import (
     extra,
     label,
 )
-from sizing.units import count, tokens_from_text
 
 OCTAVE = 8  # notches of the L slider in each doubling; 9,216 is one of them
 DRAFT_TOKENS = 16  # the slider's end; a link or a file may ask for more

@@ -8,10 +8,10 @@ from pages.parts.blocks import plain
 from pages.parts.frame import KEPT
 from pages.parts.wanted import wanted
 from sizing import Scenario
-from sizing.carried import Want
+from sizing.answers.carrying_settings import Want
+from sizing.explain.target_words import wants_words
 from sizing.sheet import PdfError, find_chromium, sheet_of, sheet_pdf
 from sizing.sheet.compare import LEAST
-from sizing.target_words import wants_words
 
 FAULTY = "What is wanted on the page Target cannot be read, so the sheet is made without it: correct it there."
 MADE = "sheet"  # in the session: what the last sheet was made of, its HTML and its PDF

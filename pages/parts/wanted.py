@@ -2,8 +2,8 @@
 
 from pages.parts.kept import stood
 from sizing import Problem, Scenario
-from sizing.carried import Want
-from sizing.wanted import read_wants
+from sizing.answers.carrying_settings import Want
+from sizing.exchange.wanted_text import read_wants
 
 REQUESTS_BOX, FURTHER_BOX = "target_requests", "target_more"
 

@@ -3,9 +3,9 @@
 Source: boot-log-formats.md, "Cross-checks a parser can make".
 """
 
+from sizing.basics.units import count
 from sizing.bootlog.facts import PAGE_UNSTATED, Facts
 from sizing.bootlog.ranks import RankReport
-from sizing.units import count
 
 
 def conflicts_of(reports: tuple[RankReport, ...], rows: int | None, printed: int | None) -> tuple[str, ...]:

@@ -7,9 +7,10 @@ taken, and a sentence says so: then the model, its TP width or a dtype is not wh
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar, get_args
 
+from sizing.basics.dtypes import KvDtype, StateDtype
+from sizing.basics.units import count, number
 from sizing.bootlog.facts import Facts
 from sizing.bootlog.measure import Measured
-from sizing.dtypes import KvDtype, StateDtype
 from sizing.models import (
     Geometry,
     ModelRefusedError,
@@ -21,8 +22,7 @@ from sizing.models import (
     stages,
     state_bytes,
 )
-from sizing.scenario import Attention, Family
-from sizing.units import count, number
+from sizing.scenario.inputs import Attention, Family
 
 Name = TypeVar("Name", bound=str)
 

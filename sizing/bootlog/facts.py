@@ -5,13 +5,13 @@ Source: engine-sizing.md sections 1 to 3 and 7. gather.py fills it, checks.py sa
 
 from pydantic import BaseModel, ConfigDict
 
+from sizing.basics.dtypes import KvDtype
 from sizing.bootlog.measure import Measured
 from sizing.bootlog.said import Ring, Unified
 from sizing.bootlog.settings import Settings
 from sizing.bootlog.slots import SlotsFrom
-from sizing.dtypes import KvDtype
-from sizing.releases import Release
-from sizing.scenario import Attention, Family
+from sizing.releases.rules import Release
+from sizing.scenario.inputs import Attention, Family
 
 PAGE_UNSTATED = 1  # the engine's --page-size unless a backend or the user asks for another
 

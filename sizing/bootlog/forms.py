@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
+from sizing.basics.problems import RefusalKind
 from sizing.bootlog import said
 from sizing.bootlog.measure import Printed, printed
 from sizing.bootlog.said import Said
-from sizing.problems import RefusalKind
-from sizing.releases import LATEST, RELEASES, Release
+from sizing.releases.rules import LATEST, RELEASES, Release
 
 FIRST = RELEASES[0]
 Fields = dict[str, str | None]

@@ -6,6 +6,7 @@ Source: engine-sizing.md sections 1 to 3, 5 and 7; boot-log-formats.md sections 
 from collections.abc import Iterable
 from typing import TypeVar
 
+from sizing.basics.dtypes import KvDtype
 from sizing.bootlog import said as words
 from sizing.bootlog.checks import conflicts_of, missing_of
 from sizing.bootlog.facts import PAGE_UNSTATED, Facts
@@ -16,9 +17,8 @@ from sizing.bootlog.release import releases_of
 from sizing.bootlog.said import Arguments, ContextShort, Decode, NoKvPool, Ring, WeightsEnd
 from sizing.bootlog.settings import Settings, kv_dtype, settings_of
 from sizing.bootlog.slots import slots_per_request_of
-from sizing.dtypes import KvDtype
-from sizing.releases import Release, rules_of
-from sizing.scenario import Attention
+from sizing.releases.rules import Release, rules_of
+from sizing.scenario.inputs import Attention
 
 T = TypeVar("T")
 

@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from sizing.basics.dtypes import KV_ITEMSIZE, STATE_ITEMSIZE
+from sizing.basics.problems import RefusedError
+from sizing.basics.units import number
 from sizing.bootlog.exact import Exact
 from sizing.bootlog.facts import Facts
 from sizing.bootlog.measure import Measured
 from sizing.bootlog.release import releases_text
 from sizing.bootlog.settings import latest
-from sizing.dtypes import KV_ITEMSIZE, STATE_ITEMSIZE
-from sizing.problems import RefusedError
-from sizing.scenario import DEFAULT_RATIO, Scenario
-from sizing.slots import slots_per_request
-from sizing.units import number
+from sizing.engine.slots_per_request import slots_per_request
+from sizing.scenario.inputs import DEFAULT_RATIO, Scenario
 
 LOG, MODEL, ASSUMED = "boot log", "model geometry", "assumed"
 NOT_IN_A_LOG = (

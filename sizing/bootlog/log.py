@@ -8,6 +8,8 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+from sizing.basics.problems import Problem
+from sizing.basics.units import count
 from sizing.bootlog.boots import boots_of, is_serving
 from sizing.bootlog.engines import LOOKED_AT, OtherEngine, other_engine
 from sizing.bootlog.facts import Facts
@@ -16,8 +18,6 @@ from sizing.bootlog.gather import facts_of
 from sizing.bootlog.refusals import RefusedBoot, refused_of
 from sizing.bootlog.said import Crashed
 from sizing.bootlog.text import MAX_BYTES, MAX_UNWRAPPED, Progress, Reader, chunks_of, unwrapped
-from sizing.problems import Problem
-from sizing.units import count
 
 WHERE = "log"
 MAX_BOOTS = 200  # of a log; a server that restarts more often needs another cure

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sizing.units import GIB
+from sizing.basics.units import GIB
 
 
 class Printed(NamedTuple):

@@ -5,10 +5,10 @@ Source: engine-sizing.md section 8. The engine's own hints are general; the cure
 
 from typing import NamedTuple
 
+from sizing.basics.problems import Refusal
+from sizing.basics.units import MIB, number
 from sizing.bootlog.find import Line
 from sizing.bootlog.said import Refused
-from sizing.problems import Refusal
-from sizing.units import MIB, number
 
 MAX_WORDS = 240  # characters of the engine's words that are repeated
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from sizing.bootlog.find import Line
 from sizing.bootlog.said import Arguments, StatePool, WeightsEnd
-from sizing.releases import LATEST, RELEASES, Release
+from sizing.releases.rules import LATEST, RELEASES, Release
 
 # A line with so many keys holds all of them: the shortest of the releases read has 266, a shortened one some twenty.
 ALL_KEYS = 200

@@ -6,8 +6,8 @@ A field is None where the line does not hold it.
 
 from typing import Literal, NamedTuple
 
+from sizing.basics.problems import RefusalKind
 from sizing.bootlog.measure import Printed
-from sizing.problems import RefusalKind
 
 ArgumentsForm = Literal["dict", "ServerArgs", "quoted"]
 Value = int | float | str | bool | None

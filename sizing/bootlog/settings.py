@@ -2,10 +2,10 @@
 
 from typing import NamedTuple, TypeVar, get_args
 
+from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.bootlog.said import Arguments, Value
-from sizing.dtypes import KvDtype, StateDtype
-from sizing.releases import RELEASES, Release
-from sizing.scenario import Algorithm, ReplaySsm, Role, Strategy
+from sizing.releases.rules import RELEASES, Release
+from sizing.scenario.inputs import Algorithm, ReplaySsm, Role, Strategy
 
 T = TypeVar("T")
 

@@ -8,12 +8,12 @@ from typing import Literal, NamedTuple
 
 from pydantic import ValidationError
 
+from sizing.basics.problems import RefusedError
 from sizing.bootlog.ranks import RankReport
 from sizing.bootlog.settings import Settings
-from sizing.problems import RefusedError
-from sizing.releases import RELEASES, Release
-from sizing.scenario import Scenario
-from sizing.slots import slots_per_request
+from sizing.engine.slots_per_request import slots_per_request
+from sizing.releases.rules import RELEASES, Release
+from sizing.scenario.inputs import Scenario
 
 SlotsFrom = Literal["clamp warning", "radix cache off", "flags", "slots and requests"]
 # Every S there is: the S table of compute-mamba-ratio.md, all strategies, with and without the decode-lock skip.

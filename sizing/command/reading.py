@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from sizing.basics.problems import Problem, from_validation, shown
 from sizing.command.flags import CONV_DTYPE, RULE_OF, SKIP_DECODE_LOCK, SSM_DTYPE, FlagRule
 from sizing.command.words import MAX_CHARACTERS, Layout, Word, is_open, layout_of, words_of
-from sizing.problems import Problem, from_validation, shown
-from sizing.scenario import DEFAULTS, LABELS, Scenario
+from sizing.scenario.inputs import DEFAULTS, LABELS, Scenario
 
 _FLAG = re.compile(r"--[a-zA-Z][\w-]*")
 _ENVIRONMENT = re.compile(r"(?:--env=|-e)?(SGLANG_\w{1,80})=(.*)", re.DOTALL)

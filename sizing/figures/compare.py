@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sizing.compare import of_deployment
-from sizing.curves import L_HIGH, L_LOW, context_grid, over_context
+from sizing.answers.compare import of_deployment
+from sizing.answers.curves import L_HIGH, L_LOW, context_grid, over_context
+from sizing.answers.solve import Sizing
+from sizing.basics.units import count, tokens_text
+from sizing.engine.split import Split
 from sizing.figures.beside import Box, first_free, spread, wrapped
 from sizing.figures.theme import NORMAL, SMALL, Figure, axis, layout, line, points, source_axis, text
-from sizing.solve import Sizing
-from sizing.split import Split
-from sizing.units import count, tokens_text
 
 HEIGHT = 470
 CHARACTERS = 150  # of a line of inputs over the whole main column at 1440 px

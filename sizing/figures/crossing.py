@@ -5,7 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from sizing.curves import L_HIGH, L_LOW, ContextCurve, context_grid, over_context
+from sizing.answers.curves import L_HIGH, L_LOW, ContextCurve, context_grid, over_context
+from sizing.answers.solve import Sizing
+from sizing.basics.problems import Refusal
+from sizing.basics.units import count, ratio_text, requests_text, tokens_text
+from sizing.engine.split import Split
 from sizing.figures.theme import (
     Figure,
     Label,
@@ -20,10 +24,6 @@ from sizing.figures.theme import (
     source_axis,
     text,
 )
-from sizing.problems import Refusal
-from sizing.solve import Sizing
-from sizing.split import Split
-from sizing.units import count, ratio_text, requests_text, tokens_text
 
 HEIGHT = 510
 CHARACTERS = 185  # of a line of inputs at the narrowest main column (1440 px with the sidebar open)

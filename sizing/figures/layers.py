@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
-from sizing.dtypes import KvDtype, StateDtype
+from sizing.basics.dtypes import KvDtype, StateDtype
+from sizing.basics.units import KIB, MIB, count, number
 from sizing.figures.theme import Figure, Label, axis, labels, layout, line, source_axis, text
 from sizing.models.geometry import Geometry
 from sizing.models.summary import TP_WIDTHS, at_widths, layers_in_words
-from sizing.units import KIB, MIB, count, number
 
 STRIP_HEIGHT, WIDTHS_HEIGHT = 220, 420
 HEADROOM = 1.12  # of the highest bar: room for its label

@@ -2,13 +2,13 @@
 
 from typing import NamedTuple
 
+from sizing.answers.solve import Sizing
+from sizing.basics.problems import Refusal
+from sizing.basics.units import GIB, count, gib, number, ratio_text
+from sizing.engine.pools import is_pinned, ratio_is_ignored
+from sizing.engine.split import Memory, Split
 from sizing.figures.theme import Figure, axis, inputs, layout, solved_as, source_axis, text
-from sizing.pools import is_pinned, ratio_is_ignored
-from sizing.problems import Refusal
-from sizing.scenario import DEFAULT_RATIO
-from sizing.solve import Sizing
-from sizing.split import Memory, Split
-from sizing.units import GIB, count, gib, number, ratio_text
+from sizing.scenario.inputs import DEFAULT_RATIO
 
 HEIGHT = 420
 CHARACTERS = 88

@@ -5,7 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from sizing.curves import Reals, over_ratio, ratio_grid
+from sizing.answers.curves import Reals, over_ratio, ratio_grid
+from sizing.answers.solve import Sizing
+from sizing.basics.units import count, flag_ratio, ratio_range_text, ratio_text, requests_text
+from sizing.engine.pools import ratio_is_ignored
+from sizing.engine.split import Split
 from sizing.figures.theme import (
     SMALL,
     Figure,
@@ -21,11 +25,7 @@ from sizing.figures.theme import (
     source_axis,
     text,
 )
-from sizing.pools import ratio_is_ignored
-from sizing.scenario import DEFAULT_RATIO
-from sizing.solve import Sizing
-from sizing.split import Split
-from sizing.units import count, flag_ratio, ratio_range_text, ratio_text, requests_text
+from sizing.scenario.inputs import DEFAULT_RATIO
 
 HEIGHT = 420
 CHARACTERS = 88  # of a line of inputs in half the main column at 1440 px

@@ -3,6 +3,10 @@
 import math
 from typing import Any
 
+from sizing.answers.solve import Sizing
+from sizing.answers.sweep import PIN, RATIO, Axis, Sweep, SweepInput, sweep
+from sizing.basics.units import count, flag_ratio, number, ratio_text, stated_ratio_text, tokens_text
+from sizing.engine.pools import is_pinned
 from sizing.figures.theme import (
     LARGE,
     SMALL,
@@ -17,11 +21,7 @@ from sizing.figures.theme import (
     source_axis,
     text,
 )
-from sizing.pools import is_pinned
-from sizing.scenario import FIELDS, extra
-from sizing.solve import Sizing
-from sizing.sweep import PIN, RATIO, Axis, Sweep, SweepInput, sweep
-from sizing.units import count, flag_ratio, number, ratio_text, stated_ratio_text, tokens_text
+from sizing.scenario.inputs import FIELDS, extra
 
 HEIGHT = 510
 CHARACTERS = 150  # of a line of inputs over the whole main column at 1440 px

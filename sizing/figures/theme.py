@@ -6,8 +6,8 @@ browser for the page, so that one figure serves light and dark.
 
 from typing import Any, NamedTuple
 
-from sizing.solve import Sizing
-from sizing.units import count, ratio_text, rest_text, stated_ratio_text
+from sizing.answers.solve import Sizing
+from sizing.basics.units import count, ratio_text, rest_text, stated_ratio_text
 
 Figure = dict[str, Any]
 

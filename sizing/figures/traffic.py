@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sizing.basics.units import count, percent, requests_text, tokens_text
 from sizing.figures.theme import (
     SMALL,
     Figure,
@@ -24,7 +25,6 @@ from sizing.figures.theme import (
 from sizing.traffic.curves import InUse, Needs, in_use, lengths, needs
 from sizing.traffic.mix import Array, Counts, Mix
 from sizing.traffic.running import Traffic, Way
-from sizing.units import count, percent, requests_text, tokens_text
 
 CHARACTERS = 88  # of a line of inputs in half the main column at 1440 px
 WIDE = 150  # and in the whole

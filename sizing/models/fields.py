@@ -7,8 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import NoReturn
 
+from sizing.basics.problems import shown
 from sizing.models.refusal import ModelRefusedError
-from sizing.problems import shown
 
 MAX_FILE_BYTES = 4 * 2**20  # a bound for hostile input; real files hold a few tens of kB
 MAX_DEPTH = 32  # the same; real files nest four or five deep

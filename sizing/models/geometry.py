@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sizing.dtypes import STATE_ITEMSIZE, StateDtype
+from sizing.basics.dtypes import STATE_ITEMSIZE, StateDtype
 from sizing.models.families.common import FamilyName
 from sizing.models.kv import Dsa, Gqa, Kv, KvCacheDtype, SlidingGqa
 from sizing.models.refusal import ModelRefusedError

@@ -6,10 +6,10 @@ Source: engine-sizing.md section 2, PP (`get_pp_indices`, SGLang 0.5.23).
 
 from typing import NamedTuple
 
+from sizing.basics.problems import shown
 from sizing.models.geometry import Geometry, kv_bytes_per_token
 from sizing.models.kv import KvCacheDtype
 from sizing.models.refusal import ModelRefusedError
-from sizing.problems import shown
 
 PARTITION = "SGLANG_PP_LAYER_PARTITION"
 

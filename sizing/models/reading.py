@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
-from sizing.dtypes import StateDtype
+from sizing.basics.dtypes import StateDtype
+from sizing.basics.problems import shown
 from sizing.models.engine_lists import EXTRA_BUFFER
 from sizing.models.families import NOT_SERVED, ROWS, WRAPPERS, Row
 from sizing.models.families.common import Layout
@@ -16,7 +17,6 @@ from sizing.models.geometry import Geometry
 from sizing.models.kv import Gqa, SlidingGqa
 from sizing.models.quantisation import kv_dtype_auto
 from sizing.models.refusal import ModelRefusedError
-from sizing.problems import shown
 
 Source = str | bytes | Mapping[str, object]
 

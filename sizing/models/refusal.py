@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from sizing.problems import Problem
+from sizing.basics.problems import Problem
 
 Kind = Literal[
     "unreadable",  # not JSON, not an object, too large or too deep

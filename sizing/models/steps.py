@@ -1,6 +1,8 @@
 """The bytes of a model as formulas with its own numbers in them."""
 
-from sizing.dtypes import STATE_ITEMSIZE, StateDtype
+from sizing.basics.dtypes import STATE_ITEMSIZE, StateDtype
+from sizing.basics.step import Step
+from sizing.basics.units import count
 from sizing.models.geometry import Geometry, conv_dtype, kv_bytes_per_token, shapes, ssm_dtype, state_bytes
 from sizing.models.kv import (
     DSA_BLOCK,
@@ -14,8 +16,6 @@ from sizing.models.kv import (
     SlidingGqa,
 )
 from sizing.models.state import Shapes
-from sizing.step import Step
-from sizing.units import count
 
 
 def byte_steps(

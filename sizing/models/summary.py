@@ -2,13 +2,13 @@
 
 from typing import NamedTuple
 
-from sizing.dtypes import KvDtype, StateDtype
+from sizing.basics.dtypes import KvDtype, StateDtype
+from sizing.basics.units import count
 from sizing.models.catalogue import Entry, catalogue
 from sizing.models.geometry import Geometry, attention_heads_divide, kv_bytes_per_token, state_bytes
 from sizing.models.reading import read_config
 from sizing.models.refusal import ModelRefusedError
 from sizing.specification import token_equiv
-from sizing.units import count
 
 TP_WIDTHS = (1, 2, 4, 8, 16)
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from sizing.compare import Row, differing_inputs, names_of, results, solved
+from sizing.answers.compare import Row, differing_inputs, names_of, results, solved
+from sizing.answers.solve import Sizing
 from sizing.figures.compare import compare_figure
 from sizing.figures.theme import Figure
-from sizing.scenario import Scenario
+from sizing.scenario.inputs import Scenario
 from sizing.sheet.figures import fitted, inert
 from sizing.sheet.parts import Section, figure_place, paragraph, table
-from sizing.solve import Sizing
 
 LEAST = 2  # scenarios that make a comparison
 WIDEST = 24  # [%] of the page for a column, so that two of them do not stand far apart

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from html import escape
 from unicodedata import east_asian_width
 
+from sizing.answers.solve import Sizing
+from sizing.engine.split import Split
 from sizing.figures import LIGHT, crossing_figure, memory_figure, painted, ratio_figure
 from sizing.figures.theme import SEPARATOR, Figure, layout
-from sizing.solve import Sizing
-from sizing.split import Split
 
 WIDTH = 860  # [px] every figure is drawn at this width and then scaled to the page
 CHARACTERS = 135  # of a line of inputs at that width

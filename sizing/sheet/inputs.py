@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sizing.from_model import FILLED
-from sizing.scenario import DEFAULTS, FIELDS, Scenario, extra, value_text
+from sizing.scenario.from_model import FILLED
+from sizing.scenario.inputs import DEFAULTS, FIELDS, Scenario, extra, value_text
 
 STATE_BYTES = ("state_bytes_per_slot", "conv_bytes_per_slot", "state_bytes_all_stages", "ring_bytes_per_position")
 KV_BYTES = ("kv_bytes_per_token",)

@@ -8,19 +8,19 @@ from datetime import date
 from functools import cache
 from pathlib import Path
 
-from sizing.carried import Want
+from sizing.answers.carrying_settings import Want
+from sizing.answers.solve import Sizing, solve
+from sizing.answers.target import Answer, aim
+from sizing.basics.problems import Refusal, RefusedError
+from sizing.explain.verdict import verdict
 from sizing.figures.theme import PRODUCT, Figure
-from sizing.problems import Refusal, RefusedError
-from sizing.scenario import Scenario
+from sizing.scenario.inputs import Scenario
 from sizing.sheet import sections
 from sizing.sheet.compare import compared_figure, comparison_section
 from sizing.sheet.figures import sheet_figures
 from sizing.sheet.parts import Section, escaped, figure_place, paragraph
 from sizing.sheet.reopen import reopen_section
 from sizing.sheet.target import nearest_section, target_section, unsolved_section, ways_section
-from sizing.solve import Sizing, solve
-from sizing.target import Answer, aim
-from sizing.verdict import verdict
 from sizing.version import tool_version
 
 HERE = Path(__file__).parent

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
-from sizing.carried import Want
-from sizing.link import kept_to_query, to_query, wants_to_query
-from sizing.scenario import Scenario
+from sizing.answers.carrying_settings import Want
+from sizing.exchange.link import kept_to_query, to_query, wants_to_query
+from sizing.scenario.inputs import Scenario
 from sizing.sheet.compare import LEAST
 from sizing.sheet.parts import Section, escaped, paragraph
 

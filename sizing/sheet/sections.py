@@ -1,20 +1,21 @@
 """The sections of a sheet, from the verdict down to its sources. Nothing here computes a new number."""
 
-from sizing import flips, lifts
-from sizing.flags import Flags, environment, flags, launch_flags
-from sizing.from_model import geometry_of
+from sizing.answers import flip_points as flips
+from sizing.answers import limit_panel as lifts
+from sizing.answers.solve import Sizing
+from sizing.basics.problems import Refusal
+from sizing.basics.units import count
+from sizing.explain.launch_flags import Flags, environment, flags, launch_flags
+from sizing.explain.reference_tables import not_modelled
+from sizing.explain.verdict import advice, idle_words, verdict
+from sizing.explain.working import Comparison, comparisons, working
 from sizing.models import VERIFICATION_MEANS, byte_steps, entry
 from sizing.models.summary import layers_in_words
-from sizing.problems import Refusal
-from sizing.reference import not_modelled
-from sizing.releases import RELEASES
-from sizing.scenario import Scenario
+from sizing.releases.rules import RELEASES
+from sizing.scenario.from_model import geometry_of
+from sizing.scenario.inputs import Scenario
 from sizing.sheet.inputs import Input, other_inputs, stated_inputs
 from sizing.sheet.parts import Section, bullets, copyable, paragraph, table
-from sizing.solve import Sizing
-from sizing.units import count
-from sizing.verdict import advice, idle_words, verdict
-from sizing.working import Comparison, comparisons, working
 
 SCOPE = (
     "Slots, tokens, bytes and GiB are those of one rank; 1 GiB is 1,073,741,824 bytes. {requests} This says how many "

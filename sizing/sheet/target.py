@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from sizing.carried import Want
-from sizing.sheet.parts import Section, copyable, paragraph, table
-from sizing.target import Answer
-from sizing.target_words import (
+from sizing.answers.carrying_settings import Want
+from sizing.answers.target import Answer
+from sizing.explain.target_words import (
     NEAR_COLUMNS,
     WAY_COLUMNS,
     gates,
@@ -15,6 +14,7 @@ from sizing.target_words import (
     wants_words,
     way_rows,
 )
+from sizing.sheet.parts import Section, copyable, paragraph, table
 
 WAYS, NEAREST = "What else could be set, on this rest", "The nearest points that fit"
 

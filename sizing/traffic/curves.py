@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sizing.optimum import kv_tokens_for
-from sizing.pools import pools_from_slots, rank_of
+from sizing.answers.optimum import kv_tokens_for
+from sizing.engine.pools import pools_from_slots, rank_of
 from sizing.traffic.held import Held, demand, in_steps, reach
 from sizing.traffic.mix import Array, Counts
 from sizing.traffic.running import Traffic, Way

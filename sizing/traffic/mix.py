@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sizing.scenario import MAX_L
+from sizing.scenario.inputs import MAX_L
 
 Array = Any  # a numpy array; numpy's own types cannot say which shape
 MAX_LENGTH = MAX_L  # longest request [tokens] of a trace: as long as the longest L

@@ -2,14 +2,14 @@
 
 import os
 
-from sizing.problems import shown
+from sizing.basics.problems import shown
+from sizing.basics.units import requests_text
 from sizing.traffic.benchmarks import benchmark_requests
 from sizing.traffic.layouts import Columns, guess, is_benchmark, missing_details
 from sizing.traffic.mix import Array, Mix, mix_of, mix_of_lengths
 from sizing.traffic.opened import Opened, opened
 from sizing.traffic.rows import Progress, Requests, requests_of
 from sizing.traffic.trace_file import TraceError, TraceFile, trace_file
-from sizing.units import requests_text
 
 __all__ = ["Columns", "TraceError", "columns_of", "guess", "read_trace"]
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 import duckdb
 import numpy as np
 
-from sizing.problems import shown
+from sizing.basics.problems import shown
 from sizing.traffic.layouts import Columns
 from sizing.traffic.mix import MAX_LENGTH, Array
 from sizing.traffic.opened import Opened

@@ -9,16 +9,16 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from sizing.carried import typed_ratio
-from sizing.optimum import Optimum, best_split
-from sizing.pools import is_pinned, pin_from_slots, pin_is_ignored, rank_of, ratio_is_ignored
-from sizing.problems import Refusal
-from sizing.scenario import Scenario
-from sizing.solve import Sizing, solve
-from sizing.split import PIN, Split, slots_unpinned, solve_split
+from sizing.answers.carrying_settings import typed_ratio
+from sizing.answers.optimum import Optimum, best_split
+from sizing.answers.solve import Sizing, solve
+from sizing.basics.problems import Refusal
+from sizing.basics.units import flag_ratio, ratio_text, stated_ratio_text
+from sizing.engine.pools import is_pinned, pin_from_slots, pin_is_ignored, rank_of, ratio_is_ignored
+from sizing.engine.split import PIN, Split, slots_unpinned, solve_split
+from sizing.scenario.inputs import Scenario
 from sizing.traffic.held import Held, demand, held, most_in_flight, needed, reach
 from sizing.traffic.mix import Mix
-from sizing.units import flag_ratio, ratio_text, stated_ratio_text
 
 # The model leaves out that a retracted request stands still while others go on. tests/test_traffic_replay.py replays
 # five mixes token by token and asserts that the share of time lies within this factor, either way. No request there is

@@ -12,9 +12,9 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from sizing.optimum import kv_tokens_for, last_that_holds, most_by_state
-from sizing.pools import asked_divisor, asking, pin_from_slots, pin_is_ignored, pools_from_slots, rank_of
-from sizing.scenario import MAX_REQUESTS
+from sizing.answers.optimum import kv_tokens_for, last_that_holds, most_by_state
+from sizing.engine.pools import asked_divisor, asking, pin_from_slots, pin_is_ignored, pools_from_slots, rank_of
+from sizing.scenario.inputs import MAX_REQUESTS
 from sizing.traffic.held import needed
 from sizing.traffic.running import Traffic, Way, around
 from sizing.traffic.workload import Workload

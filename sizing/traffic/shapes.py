@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from sizing.scenario import Tokens
+from sizing.scenario.inputs import Tokens
 from sizing.traffic.mix import MAX_LENGTH, Array, Mix, mix_of
 
 # Quantiles of each: 510 puts one of them at exactly 95%, and 510 x 510 requests are counted in no time.

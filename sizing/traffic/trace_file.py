@@ -9,7 +9,7 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, NoReturn, cast
 
-from sizing.problems import shown
+from sizing.basics.problems import shown
 
 MAX_BYTES = 2**30  # of a file and of what a .gz holds: 40 to 60 million requests as CSV
 _PEEK = 2**16  # bytes in which the kind shows and a header ends

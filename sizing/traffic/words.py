@@ -5,13 +5,13 @@ Requests, slots and tokens are per rank, and the words say so where there is mor
 
 from collections.abc import Mapping
 
-from sizing.flags import pin_words
-from sizing.pools import pin_is_ignored
+from sizing.basics.units import count, number, percent, ratio_range_text, requests_text
+from sizing.engine.pools import pin_is_ignored
+from sizing.explain.launch_flags import pin_words
 from sizing.traffic.held import Held
 from sizing.traffic.mix import Counts, Mix
 from sizing.traffic.running import LONG, MODEL_ERROR, Served, Traffic, Way, WayName
 from sizing.traffic.sessions import Residency, Room
-from sizing.units import count, number, percent, ratio_range_text, requests_text
 
 QUANTILES = (0.5, 0.95, 0.99)
 LENGTH_COLUMNS = ("tokens", "mean", "p50", "p95", "p99", "longest")

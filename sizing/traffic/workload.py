@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from sizing.problems import Problem, from_validation
-from sizing.scenario import MAX_L, MAX_REQUESTS, Tokens, Whole
+from sizing.basics.problems import Problem, from_validation
+from sizing.scenario.inputs import MAX_L, MAX_REQUESTS, Tokens, Whole
 from sizing.traffic.mix import Mix
 from sizing.traffic.shapes import LogNormal, mix_of_shape
 

@@ -20,7 +20,7 @@ from playwright.sync_api import Error, Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from sizing.sweep import POINTS
+from sizing.answers.sweep import POINTS
 from tests.bench.serving import HOST, ROOT, CannotMeasureError, percentile, serve
 from tests.bench.slider import IDLE_MS, L_GRID, LOAD_LIMIT_S, MOVE_LIMIT_S, START, WARM_UP_MOVES
 from tests.browser.chromium import FLAGS, find_chromium

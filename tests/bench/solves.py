@@ -24,7 +24,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from sizing import Scenario, Split, solve
-from sizing.curves import over_ratio
+from sizing.answers.curves import over_ratio
 
 LOWEST_RATIO, HIGHEST_RATIO = 1e-3, 1e3  # both ends far outside what anyone sets
 SAMPLE = 500

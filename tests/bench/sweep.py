@@ -20,8 +20,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from sizing import Scenario, Split, solve
+from sizing.answers.sweep import PIN, RATIO, Sweep, SweepInput, axis_of, sweep
 from sizing.figures import sweep_figure
-from sizing.sweep import PIN, RATIO, Sweep, SweepInput, axis_of, sweep
 
 PAIRS: tuple[tuple[SweepInput, SweepInput], ...] = (
     ("L", RATIO),

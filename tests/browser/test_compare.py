@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 from playwright.sync_api import Page, expect
 
 from sizing import Scenario
-from sizing.files import to_file
-from sizing.link import kept_to_query
+from sizing.exchange.link import kept_to_query
+from sizing.exchange.scenario_file import to_file
 from tests.browser.labels import CLIPPED, FILLED, OVERLAPPING
 
 SIX = (

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Dialog, Page, expect
 
 from sizing import Scenario
-from sizing.carried import Want
+from sizing.answers.carrying_settings import Want
 from sizing.sheet import Paper, sheet_of, sheet_pdf
 from tests.browser.chromium import find_chromium
 from tests.browser.labels import CLIPPED, OVERLAPPING

@@ -1,0 +1,1 @@
+"""What follows: the solve, the best split, curves, sweeps, comparisons, targets."""

@@ -1,0 +1,172 @@
+"""What else a deployment could be set to so that more fits: fewer slots per request, narrower dtypes, and both.
+
+Each way is a whole scenario that the engine takes, with the flags that differ, what they cost, and the accuracy gate
+where there is one. Source: the S table and the Caveats of compute-mamba-ratio.md, engine-sizing.md section 4.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from sizing.basics.dtypes import KV_ITEMSIZE, STATE_ITEMSIZE
+from sizing.basics.problems import RefusedError
+from sizing.engine.pools import rank_of, ssm_bytes
+from sizing.engine.slots_per_request import Resolved, resolve
+from sizing.explain.accuracy_gates import kv_gate, ssm_gate, validate_words
+from sizing.releases.rules import rules_of
+from sizing.scenario.inputs import Scenario, changed
+
+Axis = Literal["slots per request", "SSM dtype", "KV dtype"]
+
+SKIP = {"skip_decode_lock": True}
+# Rows of the specification's S table, those that change least first; each also with the decode-lock skip.
+STRATEGIES: tuple[dict[str, Any], ...] = (
+    {},
+    {"mamba_radix_cache_strategy": "extra_buffer"},
+    {"mamba_radix_cache_strategy": "extra_buffer_lazy"},
+    {"mamba_radix_cache_strategy": "extra_buffer_lazy", "disable_overlap_schedule": False},
+    {"disable_overlap_schedule": True},
+    {"mamba_radix_cache_strategy": "extra_buffer", "disable_overlap_schedule": True},
+    {"mamba_radix_cache_strategy": "no_buffer"},
+    {"mamba_radix_cache_strategy": "no_buffer", "disable_overlap_schedule": True, "page_size": 1},
+    {"disable_radix_cache": True},
+)
+PRICES: dict[tuple[str, Any], str] = {
+    ("skip_decode_lock", True): "an environment variable that is off by default",
+    ("mamba_radix_cache_strategy", "extra_buffer"): "a track buffer reserved for every running request",
+    ("mamba_radix_cache_strategy", "extra_buffer_lazy"): (
+        "the track buffer is only allocated at the chunk boundary, and overlap must stay on"
+    ),
+    ("mamba_radix_cache_strategy", "no_buffer"): "no track buffer",
+    ("disable_overlap_schedule", True): "no overlap scheduler: lower decode throughput",
+    ("disable_overlap_schedule", False): "the overlap scheduler is on again",
+    ("page_size", 1): "KV is handed out token by token",
+    ("disable_radix_cache", True): "no prefix is reused",
+    ("mamba_ssm_dtype", "bfloat16"): "a less precise state",
+    ("kv_cache_dtype", "fp8_e4m3"): "a less precise KV cache",
+}
+
+
+class Way(BaseModel):
+    """One deployment that differs from the one that is asked about, or that one itself."""
+
+    model_config = ConfigDict(frozen=True)
+
+    scenario: Scenario
+    axes: tuple[Axis, ...]
+    """What differs; empty for the deployment as it stands."""
+    S: int
+    """State slots [slots per running request]."""
+    flags: tuple[str, ...]
+    """Flags and environment variables to add or change, as they are typed."""
+    price: str
+    """What it costs besides accuracy; empty as it stands."""
+    gate: str
+    """The accuracy gate in one sentence; empty where there is none."""
+
+    @property
+    def words(self) -> str:
+        """The way in one line."""
+        return f"{', '.join(self.flags) or 'as it stands'} (S = {self.S})"
+
+
+def ways(scenario: Scenario) -> tuple[Way, ...]:
+    """As it stands, then fewer slots per request, narrower dtypes, and the two together: for each S the way to it that
+    changes least. Raises RefusedError where the flags that stand are refused."""
+    here = _way(scenario, {}, resolve(scenario))
+    slots = tuple(_fewer_slots(scenario, here.S))
+    least = {way.S: way for way in reversed(slots)}  # of two ways to one S the first is kept
+    dtypes = tuple(_narrower(scenario))
+    both = (
+        _changed(scenario, _differences(scenario, way.scenario) | values)
+        for way in reversed(least.values())
+        for values in dtypes
+    )
+    alone = (_changed(scenario, values) for values in dtypes)
+    return (here, *slots, *filter(None, alone), *filter(None, both))
+
+
+def _fewer_slots(scenario: Scenario, S: int) -> Iterator[Way]:
+    """Every strategy and skip that the engine takes here and that holds fewer slots, once each."""
+    seen = set()
+    for strategy in STRATEGIES:
+        for values in (strategy, strategy | SKIP):
+            way = _changed(scenario, values)
+            if way is None or way.S >= S:
+                continue
+            resolved = resolve(way.scenario)
+            what = (resolved.strategy, resolved.overlap, way.S)
+            if what not in seen:
+                seen.add(what)
+                yield way
+
+
+def _narrower(scenario: Scenario) -> Iterator[dict[str, Any]]:
+    """bfloat16 for a wider SSM state, fp8 for wider KV, and both."""
+    ssm: dict[str, Any] = {"mamba_ssm_dtype": "bfloat16"}
+    kv: dict[str, Any] = {"kv_cache_dtype": "fp8_e4m3"}
+    wide_state = STATE_ITEMSIZE[scenario.mamba_ssm_dtype] > STATE_ITEMSIZE["bfloat16"] and ssm_bytes(scenario) > 0
+    wide_kv = KV_ITEMSIZE[scenario.kv_cache_dtype] > KV_ITEMSIZE["fp8_e4m3"]
+    if wide_state:
+        yield ssm
+    if wide_kv:
+        yield kv
+    if wide_state and wide_kv:
+        yield ssm | kv
+
+
+def _changed(scenario: Scenario, values: dict[str, Any]) -> Way | None:
+    """The way that sets such values; None where nothing differs, or an input or the engine does not allow it."""
+    differs = {name: value for name, value in values.items() if getattr(scenario, name) != value}
+    other = changed(scenario, **differs)
+    if not differs or not isinstance(other, Scenario):
+        return None
+    try:
+        rank_of(other)
+    except RefusedError:
+        return None
+    return _way(other, differs, resolve(other))
+
+
+def _differences(before: Scenario, after: Scenario) -> dict[str, Any]:
+    names = {name for name, _ in PRICES}
+    return {name: getattr(after, name) for name in sorted(names) if getattr(after, name) != getattr(before, name)}
+
+
+def _way(scenario: Scenario, differs: dict[str, Any], resolved: Resolved) -> Way:
+    gates = (
+        *(ssm_gate(scenario) if "mamba_ssm_dtype" in differs else ()),
+        *(kv_gate(scenario) if "kv_cache_dtype" in differs else ()),
+    )
+    return Way(
+        scenario=scenario,
+        axes=tuple(_axes(differs)),
+        S=resolved.S,
+        flags=tuple(_flag(scenario, name, value) for name, value in differs.items()),
+        price="; ".join(PRICES[name, value] for name, value in differs.items()),
+        gate=validate_words(gates) if gates else "",
+    )
+
+
+def _axes(differs: dict[str, Any]) -> Iterator[Axis]:
+    if differs.keys() - {"mamba_ssm_dtype", "kv_cache_dtype"}:
+        yield "slots per request"
+    if "mamba_ssm_dtype" in differs:
+        yield "SSM dtype"
+    if "kv_cache_dtype" in differs:
+        yield "KV dtype"
+
+
+def _flag(scenario: Scenario, name: str, value: Any) -> str:
+    rules = rules_of(scenario.release)
+    if name == "disable_overlap_schedule":
+        return "--disable-overlap-schedule" if value else "without --disable-overlap-schedule"
+    return {
+        "skip_decode_lock": "SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK=1",
+        "mamba_radix_cache_strategy": f"{rules.strategy_flag} {value}",
+        "page_size": f"--page-size {value}",
+        "disable_radix_cache": "--disable-radix-cache",
+        "mamba_ssm_dtype": f"--mamba-ssm-dtype {value}",
+        "kv_cache_dtype": f"--kv-cache-dtype {value}",
+    }[name]

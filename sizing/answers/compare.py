@@ -1,0 +1,213 @@
+"""Scenarios side by side: every number beside the first one's, and only the inputs in which they differ."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from sizing.answers.solve import Sizing, solve
+from sizing.basics.problems import Refusal, RefusedError
+from sizing.basics.units import GIB, count, number, ratio_text, requests_text, rest_text, stated_ratio_text, tokens_text
+from sizing.engine.slots_per_request import resolve
+from sizing.engine.split import Split
+from sizing.scenario.inputs import FIELDS, LABELS, Scenario, value_text
+
+NOTHING = "-"
+
+
+class Row(NamedTuple):
+    """One quantity of every scenario, as text."""
+
+    quantity: str
+    cells: tuple[str, ...]
+
+
+def names_of(scenarios: tuple[Scenario, ...]) -> tuple[str, ...]:
+    """A name for each that no other has: as it was typed, else the title and at most two inputs that set it apart."""
+    wanted = [scenario.name or _told_apart(scenario, scenarios) for scenario in scenarios]
+    found: dict[int, str] = {}
+    # What was typed is given out first: only a name that was typed twice gets a number.
+    for at in sorted(range(len(wanted)), key=lambda at: not scenarios[at].name):
+        name, times = wanted[at], 2
+        while name in found.values():
+            name, times = f"{wanted[at]} ({times})", times + 1
+        found[at] = name
+    return tuple(found[at] for at in range(len(wanted)))
+
+
+MOST_TOLD = 2  # inputs in a name: more do not fit beside a line
+
+
+def _told_apart(scenario: Scenario, scenarios: tuple[Scenario, ...]) -> str:
+    """The title, with what at most half of the unnamed ones of that title share with it, the rarest first."""
+    rows = [_told(other) for other in scenarios if not other.name and other.title == scenario.title]
+    own = _told(scenario)
+    rare = []
+    for key, words in own.items():
+        # What decides S is told where S does not tell it.
+        among = [row for row in rows if key not in DECIDE_S or not own[S] or row[S] == own[S]]
+        alike = sum(row[key] == words for row in among)
+        if words and alike * 2 <= len(among):
+            rare.append((alike, words))
+    rare.sort(key=lambda each: each[0])
+    return ", ".join((scenario.title, *(words for _, words in rare[:MOST_TOLD])))
+
+
+S = "S"
+DECIDE_S = ("mamba_radix_cache_strategy", "disable_overlap_schedule", "skip_decode_lock", "disable_radix_cache")
+SPLIT = ("split", "mamba_full_memory_ratio", "max_mamba_cache_size")  # told as one
+LATER = ("L", "context_length")  # a figure over L shows L itself
+UNTOLD = ("name", "tp_size", "state_bytes_source", "kv_bytes_source")  # in the title, or no setting
+
+
+def _told(scenario: Scenario) -> dict[str, str]:
+    """Every input in a word or two, those that tell most first; empty for what needs no word."""
+    split = {
+        "ratio": f"r = {stated_ratio_text(scenario.mamba_full_memory_ratio)}",
+        "balanced": "balanced",
+        "pin": f"pin {count(scenario.max_mamba_cache_size or 0)}",
+    }[scenario.split]
+    stated = scenario.stated()
+    first = dict.fromkeys((*DECIDE_S, "mamba_ssm_dtype", "kv_cache_dtype", "D", "dcp_size", "rest_gib"))
+    names = [name for name in (first | stated) if name not in (*SPLIT, *LATER, *UNTOLD)]
+    return {S: _slots(scenario), "split": split} | {name: _word(name, stated[name]) for name in (*names, *LATER)}
+
+
+def _slots(scenario: Scenario) -> str:
+    try:
+        return f"S = {resolve(scenario).S}"
+    except RefusedError:
+        return ""
+
+
+def _word(name: str, value: Any) -> str:
+    """One input as short as a name needs it."""
+    if name in WORDS:
+        return WORDS[name](value)
+    title = str(FIELDS[name].title)
+    if isinstance(value, bool):
+        return title if value else f"no {title}"
+    return f"{title} {'unset' if value is None else count(value) if isinstance(value, int) else value}"
+
+
+WORDS: dict[str, Callable[[Any], str]] = {
+    "model": str,
+    "release": lambda value: f"SGLang {value}",
+    "L": lambda value: f"L = {tokens_text(value)}",
+    "D": lambda value: f"D = {value}" if value else "no drafts",
+    "dcp_size": lambda value: f"dcp_size = {value}",
+    "pp_size": lambda value: f"pp_size = {value}",
+    "attn_dp_size": lambda value: f"attn_dp_size = {value}",
+    "mamba_ssm_dtype": lambda value: f"{value} state",
+    "mamba_conv_dtype": lambda value: f"{value} conv",
+    "kv_cache_dtype": lambda value: f"{value} KV",
+    "rest_gib": lambda value: f"rest {rest_text(value)}",
+    "mamba_radix_cache_strategy": lambda value: "auto strategy" if value == "auto" else value,
+    "skip_decode_lock": lambda value: "decode lock skipped" if value else "decode lock kept",
+    "disable_radix_cache": lambda value: "radix cache off" if value else "radix cache on",
+    "disable_overlap_schedule": lambda value: "overlap off" if value else "overlap on",
+    "state_bytes_per_slot": lambda value: f"slot {count(value)} B",
+    "kv_bytes_per_token": lambda value: f"token {count(value)} B",
+}
+
+
+def solved(scenarios: tuple[Scenario, ...]) -> tuple[Sizing | Refusal, ...]:
+    """Each solved, or the refusal of its flags."""
+    return tuple(_solved(scenario) for scenario in scenarios)
+
+
+def _solved(scenario: Scenario) -> Sizing | Refusal:
+    try:
+        return solve(scenario)
+    except RefusedError as refused:
+        return refused.refusal
+
+
+def headline_of(found: tuple[Sizing | Refusal, ...]) -> str:
+    """How many there are and what they run [requests of the deployment]."""
+    splits = [(item, item.now) for item in found if isinstance(item, Sizing)]
+    runs = [of_deployment(item, now.runs) for item, now in splits if isinstance(now, Split)]
+    many = "none starts"
+    if runs:
+        least = f"{count(min(runs))} to " if min(runs) < max(runs) else ""
+        many = f"{least}{requests_text(max(runs))} at once"
+    if len(found) == 1:
+        return f"1 is kept: {many}"
+    lengths = {item.scenario.L for item, _ in splits}
+    at = f"at L = {count(lengths.pop())}" if len(lengths) == 1 else "each at its own L"
+    return f"{len(found)} side by side, {at}: {many}"
+
+
+def results(found: tuple[Sizing | Refusal, ...]) -> tuple[Row, ...]:
+    """What each gives, the difference from the first in brackets. Requests are the deployment's."""
+    columns = [_numbers(item) for item in found]
+    rows = []
+    for quantity in _QUANTITIES:
+        values = [column.get(quantity) for column in columns]
+        rows.append(Row(quantity, tuple(_cell(quantity, value, values[0], at) for at, value in enumerate(values))))
+    binds = Row("binds", tuple(_binding(item) for item in found))
+    return (rows[0], binds, *rows[1:])
+
+
+_QUANTITIES = (
+    "runs at L",
+    "runs at r*",
+    "best split",
+    "r*",
+    "K, state slots",
+    "mamba clamp",
+    "KV cap at L",
+    "idle [GiB]",
+)
+
+
+def of_deployment(sizing: Sizing, requests: int) -> int:
+    """Requests of one rank [requests] as those of the whole deployment, which attention DP multiplies."""
+    return requests * sizing.scenario.attn_dp_size
+
+
+def _numbers(found: Sizing | Refusal) -> dict[str, float]:
+    if isinstance(found, Refusal):
+        return {}
+    numbers: dict[str, float] = {"r*": found.r_star}
+    if found.optimum is not None:
+        numbers["best split"] = of_deployment(found, found.optimum.runs)
+    if not isinstance(found.balanced, Refusal):
+        numbers["runs at r*"] = of_deployment(found, found.balanced.runs)
+    now = found.now
+    if not isinstance(now, Refusal):
+        numbers |= {
+            "runs at L": of_deployment(found, now.runs),
+            "K, state slots": now.slots,
+            "mamba clamp": of_deployment(found, now.clamp),
+            "KV cap at L": of_deployment(found, now.kv_cap),
+            "idle [GiB]": (now.memory.state_idle + now.memory.kv_idle) / GIB,
+        }
+    return numbers
+
+
+def _cell(quantity: str, value: float | None, first: float | None, at: int) -> str:
+    if value is None:
+        return "refused" if quantity == "runs at L" else NOTHING
+    if quantity == "r*":
+        return ratio_text(value)
+    if quantity == "idle [GiB]":
+        return number(value)
+    difference = int(value) - int(first) if at and first is not None else 0
+    return count(int(value)) + (f" ({difference:+,})" if difference else "")
+
+
+def _binding(found: Sizing | Refusal) -> str:
+    if isinstance(found, Refusal) or isinstance(found.now, Refusal):
+        return NOTHING
+    return found.now.binding.name
+
+
+def differing_inputs(scenarios: tuple[Scenario, ...]) -> tuple[Row, ...]:
+    """Only the inputs that are not the same everywhere."""
+    dumps = [scenario.stated() for scenario in scenarios]
+    names = dict.fromkeys(name for dump in dumps for name in dump if name != "name")
+    rows = []
+    for name in names:
+        values = [getattr(scenario, name) for scenario in scenarios]
+        if any(value != values[0] for value in values):
+            rows.append(Row(LABELS[name], tuple(value_text(name, value) for value in values)))
+    return tuple(rows)

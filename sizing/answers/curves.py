@@ -1,0 +1,96 @@
+"""The same rules over arrays: requests against L at a given split, and against r at a given L."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+from sizing.answers.optimum import running
+from sizing.engine.pools import (
+    kv_cap,
+    pools_from_slots,
+    rank_of,
+    ratio_is_ignored,
+    slots_from_ratio,
+    slots_without_radix,
+)
+from sizing.engine.split import Split
+from sizing.scenario.inputs import Scenario
+
+Integers = NDArray[np.int64]
+Reals = NDArray[np.float64]
+
+L_LOW, L_HIGH = 256, 2**20  # [tokens] the range of the slider and of the figure
+VISIBLE_STEPS = 24  # requests; above, one request is thinner than a line on the figure
+
+
+class ContextCurve(BaseModel):
+    """One split over context lengths. Arrays of one shape; requests per rank."""
+
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
+
+    L: Any
+    clamp: int
+    admitted: int
+    kv_cap: Any
+    runs: Any
+
+
+class RatioCurve(BaseModel):
+    """One deployment over ratios at its L. Arrays of one shape; requests per rank."""
+
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
+
+    ratio: Any
+    clamp: Any
+    kv_cap: Any
+    runs: Any
+
+
+def context_grid(split: Split, points: int = 121) -> Integers:
+    """Context lengths [tokens] from 256 to 1M, evenly spaced on a logarithmic axis, and every L that matters.
+
+    Those are the balance point and, where the cap is small enough for its steps to show, both sides of each step:
+    a line through these points is the cap itself, not a smoothed one.
+    """
+    even = np.rint(np.geomspace(L_LOW, L_HIGH, points))
+    steps = [split.kv_tokens // requests for requests in range(1, VISIBLE_STEPS + 1)]
+    edges = np.array([*steps, split.crossing], dtype=np.int64)
+    grid = np.concatenate([even.astype(np.int64), edges, edges + 1])
+    return np.unique(grid[(grid >= L_LOW) & (grid <= L_HIGH)])
+
+
+def ratio_grid(low: float, high: float, *marks: float, points: int = 121) -> Reals:
+    """Ratios [-] evenly spaced on a logarithmic axis from low to high, and every mark in between.
+
+    Each is a number that can be typed (five digits), and solved as it stands.
+    """
+    inside = [mark for mark in marks if low <= mark <= high]
+    even = [float(f"{ratio:.5g}") for ratio in np.geomspace(low, high, points)]
+    return np.unique([*even, *inside])
+
+
+def over_context(split: Split, L: Integers) -> ContextCurve:
+    """A solved split at many L [tokens]: neither pool depends on L, so only the cap has to be taken again."""
+    cap = kv_cap(split.kv_tokens, L)
+    return ContextCurve(
+        L=L, clamp=split.clamp, admitted=split.admitted, kv_cap=cap, runs=np.minimum(split.admitted, cap)
+    )
+
+
+def over_ratio(scenario: Scenario, ratio: Reals) -> RatioCurve:
+    """The engine's solve at many ratios [-] at once, at the scenario's L. Raises RefusedError like `solve`.
+
+    Where the engine refuses to start, `runs` is 0.
+    """
+    rank = rank_of(scenario)
+    ignored = ratio_is_ignored(scenario)
+    asked = np.full(ratio.shape, slots_without_radix(scenario)) if ignored else slots_from_ratio(rank, ratio)
+    pools = pools_from_slots(rank, np.maximum(asked, 0))  # below zero slots the KV pool would seem to grow
+    return RatioCurve(
+        ratio=ratio,
+        clamp=pools.clamp,
+        kv_cap=kv_cap(pools.kv_tokens, scenario.L),
+        runs=running(pools, scenario.L),
+    )

@@ -1,0 +1,286 @@
+"""Target mode: wanted requests at L, solved for what to set, or for the nearest points that fit and their prices.
+
+Everything is solved by the engine's rules (pools.py); a want may be given at several L, each carried by one setting.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from sizing.answers.alternatives import Way, ways
+from sizing.answers.carrying_settings import Need, Setting, Want, fits, last_that, need, need_of, setting_of
+from sizing.answers.optimum import most_by_state
+from sizing.basics.units import GIB, count, requests_text, rest_text
+from sizing.engine.pools import Rank, rank_of
+from sizing.scenario.inputs import MAX_REQUESTS, MAX_REST_GIB, Scenario
+
+NearAxis = Literal["requests", "L", "rest", "max_total_tokens"]
+
+REST_DIGITS = 2  # [GiB] rest is offered to a hundredth, rounded up
+REST_STEPS = 10**REST_DIGITS
+
+
+class Near(BaseModel):
+    """The nearest point that fits on one axis, everything else as the row has it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    axis: NearAxis
+    wants: tuple[Want, ...]
+    """What is carried there."""
+    varied: tuple[int, ...]
+    """Which of the wants are smaller; empty where none is."""
+    value: int | float
+    """Requests of the deployment, tokens of L, GiB per rank, or tokens per rank."""
+    step: int | float
+    """The next value towards what was wanted, `value` + `step`, no longer fits. Less than 0 for rest and tokens."""
+    setting: Setting
+    words: str
+    price: str
+
+
+class Row(BaseModel):
+    """One way to set the deployment: whether it carries the wants, and if not where it does."""
+
+    model_config = ConfigDict(frozen=True)
+
+    way: Way
+    most: tuple[int, ...]
+    """For each want, the most requests [of the deployment] of its L that fit while the other wants are held; 0 where
+    those alone do not fit."""
+    setting: Setting | None
+    """None where the wants do not fit."""
+    near: tuple[Near, ...]
+    """Where they do not fit: fewer requests, shorter L, more rest and a higher cap on tokens, each where it is enough
+    alone."""
+
+
+class Answer(BaseModel):
+    """What to set, or what does not fit and what would."""
+
+    model_config = ConfigDict(frozen=True)
+
+    wants: tuple[Want, ...]
+    setting: Setting | None
+    """What carries the wants as the deployment stands; None where they do not fit."""
+    rows: tuple[Row, ...]
+    """The deployment as it stands; where that does not fit, then every other way to set it."""
+
+    @property
+    def here(self) -> Row:
+        """The deployment as it stands."""
+        return self.rows[0]
+
+    @property
+    def fitting(self) -> tuple[Row, ...]:
+        """The ways that carry the wants as they are."""
+        return tuple(row for row in self.rows if row.setting)
+
+
+def aim(scenario: Scenario, wants: Sequence[Want]) -> Answer:
+    """Solve for wants, of which there is at least one. Raises RefusedError where the flags are refused, like `solve`.
+
+    >>> aim(Scenario(), [Want(L=9216, requests=74)]).setting.pin
+    371
+    """
+    if not wants:
+        raise ValueError("There is nothing wanted: give at least one L with its requests.")
+    wants = tuple(wants)
+    here = setting_of(scenario, wants)
+    found = ways(scenario)
+    return Answer(wants=wants, setting=here, rows=tuple(_row(way, wants) for way in (found[:1] if here else found)))
+
+
+def _row(way: Way, wants: tuple[Want, ...]) -> Row:
+    setting = setting_of(way.scenario, wants)
+    rank = rank_of(way.scenario)
+    return Row(
+        way=way,
+        most=tuple(_most(way.scenario, rank, wants, at) for at in range(len(wants))),
+        setting=setting,
+        near=() if setting else tuple(_near(way.scenario, rank, wants)),
+    )
+
+
+def _most(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], at: int) -> int:
+    """The most requests [of the deployment] of one want, the others held."""
+    ranks = scenario.attn_dp_size
+    top = min(most_by_state(rank) * ranks, MAX_REQUESTS)
+    return last_that(1, top, lambda tried: fits(scenario, rank, _with(scenario, wants, (at,), requests=tried)))
+
+
+def _near(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> Iterator[Near]:
+    """The nearest point on each axis, where there is one."""
+    yield from _fewer_requests(scenario, rank, wants)
+    yield from _shorter(scenario, rank, wants)
+    yield from _more_rest(scenario, rank, wants)
+    yield from _more_tokens(scenario, rank, wants)
+
+
+def _fewer_requests(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> Iterator[Near]:
+    for which, value in _each_or_all(
+        wants,
+        [want.requests for want in wants],
+        lambda which, tried: fits(scenario, rank, _with(scenario, wants, which, requests=tried)),
+    ):
+        fewer = _lowered(wants, which, requests=value)
+        asked = max(wants[at].requests for at in which)
+        yield _point(
+            scenario,
+            "requests",
+            fewer,
+            which,
+            (value, 1),
+            f"{_at(wants, which)}{requests_text(value)} instead of {count(asked)}",
+            f"{count(asked - value)} fewer at once",
+        )
+
+
+def _shorter(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> Iterator[Near]:
+    """The longest L in whole pages, which is what a request occupies; in tokens where that is less than a page."""
+    page = scenario.page_size * scenario.dcp_size
+    for which, longest in _each_or_all(
+        wants,
+        [want.L for want in wants],
+        lambda which, tried: fits(scenario, rank, _with(scenario, wants, which, L=tried)),
+    ):
+        value, step = (longest // page * page, page) if longest >= page else (longest, 1)
+        shorter = _lowered(wants, which, L=value)
+        asked = max(wants[at].L for at in which)
+        yield _point(
+            scenario,
+            "L",
+            shorter,
+            which,
+            (value, step),
+            f"L {'up to ' if len(which) > 1 else ''}{count(value)} instead of {count(asked)}",
+            f"{count(asked - value)} tokens of context less in each request",
+        )
+
+
+def _more_rest(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> Iterator[Near]:
+    """The least rest, in hundredths of a GiB."""
+    now = int(np.floor(rank.rest_gib * REST_STEPS))
+    needed = need_of(scenario, wants)
+    short = last_that(
+        now + 1,
+        MAX_REST_GIB * REST_STEPS,
+        lambda tried: ~fits(scenario, rank._replace(rest_gib=tried / REST_STEPS), needed),
+    )
+    least = (short + 1) / REST_STEPS
+    if least > MAX_REST_GIB:
+        return
+    yield _point(
+        scenario.model_copy(update={"rest_gib": least}),
+        "rest",
+        wants,
+        (),
+        (least, -1 / REST_STEPS),
+        f"rest {least:.{REST_DIGITS}f} GiB per rank instead of {rest_text(scenario.rest_gib)}",
+        f"{least - scenario.rest_gib:.{REST_DIGITS}f} GiB more on every rank: a larger --mem-fraction-static where the "
+        "boot log shows idle memory, else fewer weight bytes on a rank",
+    )
+
+
+def _more_tokens(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> Iterator[Near]:
+    """The least --max-total-tokens, where one is set: whole pages."""
+    if scenario.max_total_tokens is None:
+        return
+    page, needed = scenario.page_size, need_of(scenario, wants)
+    most = int(max(rank.rest_gib, 0) * GIB / rank.token_bytes) // page
+    short = last_that(
+        scenario.max_total_tokens // page + 1,
+        most,
+        lambda tried: ~fits(scenario, rank._replace(max_total_tokens=tried * page), needed),
+    )
+    if short >= most:
+        return
+    least = (short + 1) * page
+    yield _point(
+        scenario.model_copy(update={"max_total_tokens": least}),
+        "max_total_tokens",
+        wants,
+        (),
+        (least, -page),
+        f"--max-total-tokens {least} instead of {scenario.max_total_tokens}",
+        f"{count(least - scenario.max_total_tokens)} more KV tokens on every rank, which the cap keeps free now",
+    )
+
+
+def _point(
+    scenario: Scenario,
+    axis: NearAxis,
+    wants: tuple[Want, ...],
+    varied: tuple[int, ...],
+    value_and_step: tuple[int | float, int | float],
+    words: str,
+    price: str,
+) -> Near:
+    setting = setting_of(scenario, wants)
+    assert setting is not None, "a point that was found to fit has a setting"
+    value, step = value_and_step
+    return Near(
+        axis=axis,
+        wants=wants,
+        varied=varied,
+        value=value,
+        step=step,
+        setting=setting,
+        words=words,
+        price=price,
+    )
+
+
+def _each_or_all(
+    wants: tuple[Want, ...], asked: list[int], holds: Callable[[tuple[int, ...], Any], Any]
+) -> Iterator[tuple[tuple[int, ...], int]]:
+    """For each want that is enough to lower alone, its largest number that fits; where none is, one cap for all."""
+    alone = False
+    for which in [(at,) for at in range(len(wants))]:
+        if value := _largest(asked, which, holds):
+            alone = True
+            yield which, value
+    together = tuple(range(len(wants)))
+    if not alone and len(wants) > 1 and (value := _largest(asked, together, holds)):
+        yield together, value
+
+
+def _largest(asked: list[int], which: tuple[int, ...], holds: Callable[[tuple[int, ...], Any], Any]) -> int:
+    top = max(asked[at] for at in which) - 1
+    return last_that(1, top, lambda tried: holds(which, tried))
+
+
+def _with(
+    scenario: Scenario, wants: tuple[Want, ...], which: tuple[int, ...], requests: Any = None, L: Any = None
+) -> Need:
+    """The need with one want's requests or L in place of its own, or with all of them capped; arrays make arrays."""
+
+    def set_to(value: Any, own: int, at: int) -> Any:
+        if value is None or at not in which:
+            return own
+        return value if len(which) == 1 else np.minimum(value, own)
+
+    return need(
+        scenario,
+        [set_to(requests, want.requests, at) for at, want in enumerate(wants)],
+        [set_to(L, want.L, at) for at, want in enumerate(wants)],
+    )
+
+
+def _lowered(
+    wants: tuple[Want, ...], which: tuple[int, ...], requests: int = MAX_REQUESTS, L: int | None = None
+) -> tuple[Want, ...]:
+    """The wants with some of them capped."""
+    return tuple(
+        Want(L=min(want.L, L or want.L), requests=min(want.requests, requests)) if at in which else want
+        for at, want in enumerate(wants)
+    )
+
+
+def _at(wants: tuple[Want, ...], which: tuple[int, ...]) -> str:
+    """Which of several wants is meant."""
+    if len(which) > 1:
+        return "at every L at most "
+    return f"at L = {count(wants[which[0]].L)}: " if len(wants) > 1 else ""

@@ -1,0 +1,1 @@
+"""Units, dtypes, problems in words: what every other room builds on."""

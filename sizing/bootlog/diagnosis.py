@@ -1,0 +1,359 @@
+"""Why am I clamped: a boot's facts against what the rules predict for the same flags, line by line.
+
+The log wins: what it prints is what runs. A prediction that differs is explained by what its rounding leaves open, or
+called unexplained.
+"""
+
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sizing.answers.solve import Sizing, solve
+from sizing.basics.problems import Problem, Refusal, RefusedError
+from sizing.basics.units import count, number
+from sizing.bootlog import Exact, Facts, Inputs, Measured, exact_bytes, inputs_of
+from sizing.bootlog.release import releases_text
+from sizing.command import Command, rewritten
+from sizing.command.flags import PIN, RATIO
+from sizing.engine.pools import Rank, pools_from_slots, rank_of
+from sizing.engine.split import slots_set
+from sizing.explain.launch_flags import Flags
+from sizing.scenario.from_model import FILLED, geometry_of, servable
+from sizing.scenario.inputs import LABELS, Scenario, read_scenario
+
+NAMES = {"slots": "K, state slots", "kv_rows": "KV tokens on one rank", "admitted": "max_running_requests"}
+
+
+class Beside(NamedTuple):
+    """One number of the log beside the predicted one."""
+
+    quantity: str
+    predicted: str
+    printed: str
+    why: str
+    """Empty where they agree; else the explanation, or that there is none."""
+
+
+class Diagnosis(NamedTuple):
+    """One boot, read and solved."""
+
+    facts: Facts
+    model: str
+    """The catalogued model whose exact bytes the log allows; empty where none was chosen or none fits."""
+    inputs: Inputs
+    conflicts: tuple[str, ...]
+    """Where a launch command and the log disagree; the log wins."""
+    problems: tuple[Problem, ...]
+    """What keeps the scenario from being made."""
+    scenario: Scenario | None
+    sizing: Sizing | None
+    refused: str
+    """The refusal of the flags themselves; empty where they start."""
+    beside: tuple[Beside, ...]
+
+
+def models_that_fit(facts: Facts, tp_size: int | None = None) -> tuple[str, ...]:
+    """The catalogued models whose bytes lie within what the log prints, both of them, at its widths and dtypes."""
+    if facts.slot_bytes is None or facts.token_bytes is None:
+        return ()
+    return tuple(model for model in servable() if _fits(exact_bytes(facts, geometry_of(model), tp_size)))
+
+
+def _fits(exact: Exact) -> bool:
+    return exact.state is not None and exact.kv is not None
+
+
+def diagnose(
+    facts: Facts, *, model: str = "", command: Command | None = None, stated: dict[str, Any] | None = None
+) -> Diagnosis:
+    """Read a boot's facts as a scenario and solve it.
+
+    `model` gives exact bytes where the log allows them; `command` fills in what the log does not say; `stated` holds
+    what the user adds, such as L [tokens]. Raises nothing.
+    """
+    exact = exact_bytes(facts, geometry_of(model), (stated or {}).get("tp_size")) if model else Exact()
+    fits = model if model and _fits(exact) else ""
+    inputs = _without_stated(inputs_of(facts, exact if model else None), stated or {})
+    values, conflicts = _merged(facts, inputs, command)
+    values.setdefault("page_size", facts.page_size)  # by which the bytes of a token were read
+    values |= stated or {}
+    if fits:
+        values = {name: value for name, value in values.items() if name not in FILLED} | {"model": fits}
+    found = read_scenario(values)
+    if not isinstance(found, Scenario) and fits:  # widths that the model cannot have: its bytes stand for themselves
+        found = read_scenario({"page_size": facts.page_size, **inputs.values, **(stated or {})})
+        fits = ""
+    if not isinstance(found, Scenario):
+        return Diagnosis(facts, fits, inputs, conflicts, tuple(found), None, None, "", ())
+    if not _measured(facts, values, model=bool(fits)):
+        return Diagnosis(facts, fits, inputs, conflicts, (), None, None, "", ())
+    if (
+        facts.S is None and not facts.settings.stated and command is None
+    ):  # S would be a guess, and all that rests on it
+        return Diagnosis(facts, fits, inputs, conflicts, (), found, None, "", ())
+    try:
+        found = _with_fitted_rest(facts, found)
+        sizing = solve(found)
+    except RefusedError as refused:
+        return Diagnosis(facts, fits, inputs, conflicts, (), found, None, str(refused), ())
+    return Diagnosis(facts, fits, inputs, conflicts, (), found, sizing, "", _beside(facts, sizing, exact=bool(fits)))
+
+
+def _measured(facts: Facts, values: dict[str, Any], *, model: bool) -> bool:
+    """Whether rest and the bytes of both pools are known: without them the worked example's would stand in."""
+    if facts.unified or "rest_gib" not in values:
+        return False
+    if model:
+        return True
+    measured = facts.slot_bytes is not None and facts.slot_bytes.low > 0  # a size printed as 0.00 measures nothing
+    return measured and {"state_bytes_per_slot", "kv_bytes_per_token"} <= values.keys()
+
+
+UNKNOWN = "Nothing is predicted or proposed: what the log does not say would have to be guessed."
+
+
+def no_cure(found: Diagnosis, command: Command | None) -> str:
+    """Why no flags are proposed from this log; empty where they can be, or where problems or a refusal say why."""
+    if found.problems or found.refused:
+        return ""
+    if found.sizing is None:
+        return UNKNOWN
+    if not found.facts.settings.stated and command is None:
+        return (
+            "No flags are proposed: neither the arguments line nor a launch command is given, so the flags behind "
+            "this boot are not known. Paste either."
+        )
+    if not agrees(found):
+        return "No flags are proposed: the prediction and the log disagree, so they would rest on what did not happen."
+    return ""
+
+
+def _without_stated(inputs: Inputs, stated: dict[str, Any]) -> Inputs:
+    """What the user states is not missing."""
+    asks = tuple(ask for ask in inputs.missing if ask.partition(":")[0] not in stated)
+    return inputs._replace(missing=asks)
+
+
+FIT_STEP_GIB = 0.001  # rest is stated to a thousandth
+
+
+def _with_fitted_rest(facts: Facts, scenario: Scenario) -> Scenario:
+    """The rest within its printed interval that gives the printed slots and tokens; the scenario as it is without one.
+
+    Raises RefusedError for flags that the engine refuses.
+    """
+    if facts.rest is None or facts.slots is None or facts.kv_rows is None:
+        return scenario
+    tried = np.round(np.arange(facts.rest.low, facts.rest.high + FIT_STEP_GIB, FIT_STEP_GIB), 3)
+    fits = [float(rest) for rest in tried if _gives(facts, scenario, float(rest))]
+    if not fits:
+        return scenario
+    nearest = min(fits, key=lambda rest: abs(rest - scenario.rest_gib))
+    return scenario.model_copy(update={"rest_gib": nearest})
+
+
+def _gives(facts: Facts, scenario: Scenario, rest_gib: float) -> bool:
+    rank = rank_of(scenario)._replace(rest_gib=rest_gib)
+    ratio = scenario.mamba_full_memory_ratio
+    pools = pools_from_slots(rank, slots_set(scenario, rank, ratio))
+    return (int(pools.slots), int(pools.kv_rows)) == (facts.slots, facts.kv_rows)
+
+
+# What a whole arguments line states as None where nobody set it.
+_UNSET = ("max_running_requests", "max_mamba_cache_size", "max_total_tokens")
+
+
+def _merged(facts: Facts, inputs: Inputs, command: Command | None) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What the command says where the log says nothing, and where the two disagree."""
+    if command is None:
+        return dict(inputs.values), ()
+    unset = [
+        name for name in _UNSET if facts.settings.complete and name in command.values and name not in inputs.values
+    ]
+    conflicts = tuple(
+        f"{LABELS[name]}: the log says {inputs.values[name]}, the command {value}. The log is followed."
+        for name, value in command.values.items()
+        if inputs.sources.get(name) == "boot log" and _plain(inputs.values[name]) != _plain(value) and name != "split"
+    )
+    conflicts += tuple(
+        f"{LABELS[name]}: the log's arguments line has none, the command {command.values[name]}. The log is followed."
+        for name in unset
+    )
+    assumed = {name for name, source in inputs.sources.items() if source == "assumed"}
+    taken = {
+        name: value
+        for name, value in command.values.items()
+        if name not in unset and (name not in inputs.values or name in assumed)
+    }
+    return {**inputs.values, **taken}, conflicts
+
+
+def _plain(value: object) -> str:
+    return str(value).removesuffix(".0")
+
+
+def _beside(facts: Facts, sizing: Sizing, *, exact: bool) -> tuple[Beside, ...]:
+    """K, tokens and running requests: predicted, printed, and why they differ."""
+    if isinstance(sizing.now, Refusal):
+        return (Beside("boot", "refused", "started" if facts.slots else "-", sizing.now.sentence),)
+    printed = {"slots": facts.slots, "kv_rows": facts.kv_rows, "admitted": facts.running}
+    ends = _open(facts, sizing, exact=exact)
+    return tuple(_row(facts, name, getattr(sizing.now, name), printed[name], ends[name]) for name in NAMES)
+
+
+def _row(facts: Facts, name: str, predicted: int, printed: int | None, ends: tuple[int, int]) -> Beside:
+    if printed is None:
+        return Beside(NAMES[name], count(predicted), "not in the log", "")
+    if predicted == printed:
+        return Beside(NAMES[name], count(predicted), count(printed), "")
+    if ends[0] <= printed <= ends[1]:
+        why = f"the log's rounding leaves {count(ends[0])} to {count(ends[1])} open"
+    else:
+        why = _unexplained(facts, name)
+    return Beside(NAMES[name], count(predicted), count(printed), why)
+
+
+def _unexplained(facts: Facts, name: str) -> str:
+    """The likely cause where the log shows what it lacks; else that there is none."""
+    if not facts.settings.stated:
+        return "the arguments line is not in the log, so the flags behind it are not known"
+    if name != "slots" and facts.draft_tokens and facts.draft_token_bytes is None:
+        return "the draft model's KV line is not in the log, so its bytes are not counted"
+    return "unexplained: a variable, a patch or a release that the log does not show"
+
+
+def _open(facts: Facts, sizing: Sizing, *, exact: bool) -> dict[str, tuple[int, int]]:
+    """The least and the most of each number, over the ends of what rest and bytes may be by the printed decimals."""
+    scenario, rank = sizing.scenario, rank_of(sizing.scenario)
+    rests = (facts.rest.low, facts.rest.high) if facts.rest else (rank.rest_gib,)
+    # What a rank charges holds more than these bytes (rings, a draft's KV): the ends move it, they do not replace it.
+    slots = _off(None if exact else facts.slot_bytes, scenario.state_bytes_per_slot)
+    targets = _off(None if exact else facts.token_bytes, scenario.kv_bytes_per_token)
+    drafts = _off(None if exact else facts.draft_token_bytes, scenario.draft_kv_bytes_per_token)
+    found = []
+    for rest, slot, target, draft in product(rests, slots, targets, drafts):
+        bytes_of = {"slot_bytes": rank.slot_bytes + slot, "token_bytes": rank.token_bytes + target + draft}
+        found.append(_numbers(sizing, rank._replace(rest_gib=rest, **bytes_of)))
+    ends = {name: [numbers[name] for numbers in found] for name in NAMES}
+    return {name: (min(values), max(values)) for name, values in ends.items()}
+
+
+def _off(measured: Measured | None, taken: int) -> tuple[float, ...]:
+    """How far the ends of an interval lie from the bytes that were taken; 0 where nothing is left open."""
+    return (0,) if measured is None else (measured.low - taken, measured.high - taken)
+
+
+def _numbers(sizing: Sizing, rank: Rank) -> dict[str, int]:
+    pools = pools_from_slots(rank, slots_set(sizing.scenario, rank, sizing.ratio_now))
+    return {name: int(getattr(pools, name)) for name in NAMES}
+
+
+def agrees(found: Diagnosis) -> bool:
+    """Whether everything printed is predicted, or left open by the log's rounding."""
+    return all(not row.why or row.why.startswith("the log's rounding") for row in found.beside)
+
+
+def as_printed(facts: Facts, L: int) -> tuple[str, ...]:
+    """What runs at L [tokens] by the log's own numbers alone, headline first; empty where they do not say it."""
+    running = facts.running if facts.running is not None else facts.clamp
+    if running is None or facts.kv_tokens is None:
+        return ()
+    cap = facts.kv_tokens // L
+    requests = "request runs" if min(running, cap) == 1 else "requests run"
+    if cap < running:
+        binds = "the KV pool binds"
+    elif running == facts.clamp:
+        binds = "the state pool binds"
+    elif facts.clamp is None:
+        binds = "max_running_requests binds, and the log does not say what set it"
+    else:
+        binds = "--max-running-requests, or a cap of the engine's own, binds"
+    clamp = f"The state pool admits {count(facts.clamp)}." if facts.clamp is not None else ""
+    return (
+        f"{count(min(running, cap))} {requests} at L = {count(L)}: {binds}.",
+        f"By the log max_running_requests is {count(running)}; {count(facts.kv_tokens)} KV tokens hold {count(cap)}.",
+        *((clamp,) if clamp else ()),
+    )
+
+
+def likely_model(facts: Facts, fits: tuple[str, ...]) -> str:
+    """The model that is meant: of those that fit the one that the log names, or the only one; else none."""
+    return named_model(facts.settings.model_path, fits) or (fits[0] if len(fits) == 1 else "")
+
+
+def named_model(path: str | None, models: tuple[str, ...] | None = None) -> str:
+    """The model that a path ends in, among `models` or the catalogue; empty where none does."""
+    last = (path or "").rstrip("/").rpartition("/")[2].lower()
+    named = [model for model in (servable() if models is None else models) if model.rpartition("/")[2].lower() == last]
+    return named[0] if named else ""
+
+
+def readings(facts: Facts, found: Diagnosis) -> list[tuple[str, str, str, str]]:
+    """Every number of the log: value, the interval that its decimals leave, and where it is from."""
+    return [*_bytes(facts, found), *_rests(facts), *_counts(facts), _release(facts)]
+
+
+Reading = tuple[str, str, str, str]
+
+
+def _bytes(facts: Facts, found: Diagnosis) -> list[Reading]:
+    exact = found.scenario if found.model else None
+    rows = (
+        ("state bytes per slot", facts.slot_bytes, exact.state_bytes_per_slot if exact else None, "size / (N + 1)"),
+        (
+            "KV bytes per token",
+            facts.token_bytes,
+            exact.kv_bytes_per_token if exact else None,
+            "size / (#tokens + page)",
+        ),
+        ("draft KV bytes per token", facts.draft_token_bytes, None, "the second KV line of a rank"),
+    )
+    return [
+        (
+            name,
+            number(measured.value, 0) if whole is None else count(whole),
+            f"{number(measured.low, 0)} to {number(measured.high, 0)}",
+            source if whole is None else f"{found.model}, exact",
+        )
+        for name, measured, whole, source in rows
+        if measured is not None
+    ]
+
+
+def _rests(facts: Facts) -> list[Reading]:
+    rows = (
+        ("rest [GiB], by the weights", facts.rest_from_weights, "end - begin x (1 - mem_fraction_static)"),
+        ("rest [GiB], by the pools", facts.rest_from_pools, "sum of the printed pools"),
+    )
+    return [
+        (name, number(rest.value, 3), f"{number(rest.low, 3)} to {number(rest.high, 3)}", source)
+        for name, rest, source in rows
+        if rest is not None
+    ]
+
+
+def _counts(facts: Facts) -> list[Reading]:
+    rows = (
+        ("K, state slots", facts.slots, "max_mamba_cache_size"),
+        ("S, slots per request", facts.S, facts.S_from or ""),
+        ("mamba clamp", facts.clamp, "K // S"),
+        ("KV tokens on one rank", facts.kv_rows, "#tokens"),
+        ("KV tokens, logical", facts.kv_tokens, "#tokens x dcp_size"),
+        ("max_running_requests", facts.running, "summary or warning"),
+    )
+    return [(name, count(value), "", source) for name, value, source in rows if value is not None]
+
+
+def _release(facts: Facts) -> Reading:
+    return ("SGLang release", releases_text(facts.releases), "", "forms of the lines, keys of the arguments")
+
+
+def cured(command: Command, words: Flags) -> str | None:
+    """The launch command with the flag to take in place of the other one; None where it holds no flags."""
+    chosen = words.pin if words.take == "pin" and words.pin else words.ratio or words.pin
+    if chosen is None or not command.flags:
+        return None
+    name, _, value = chosen.partition(" ")
+    other = PIN if name == RATIO else RATIO
+    return rewritten(command, {name: value, other: None})

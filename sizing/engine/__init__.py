@@ -1,0 +1,1 @@
+"""The engine's own rules: slots per request, pools, limits, split, allocation."""

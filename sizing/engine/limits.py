@@ -1,0 +1,117 @@
+"""What runs at L is the smallest of a few limits; each row says its value, its reason and the flag that lifts it.
+
+The first three are the engine's (engine-sizing.md section 7). The KV cap at L is ours: the engine admits
+more and then retracts requests when KV runs out.
+"""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from sizing.basics.units import count
+from sizing.engine.pools import (
+    ESTIMATE_FACTOR,
+    ESTIMATE_HIGH,
+    ESTIMATE_LOW,
+    SPECULATION_REQUESTS,
+    TOKENS_PER_REQUEST,
+    Pools,
+    Rank,
+    caps_by_estimate,
+    caps_by_tokens,
+    estimate,
+    kv_cap,
+    pin_is_ignored,
+    ratio_is_ignored,
+)
+from sizing.scenario.inputs import Scenario
+
+LimitName = Literal["state pool", "KV pool", "requests asked", "estimate", "tokens // 2"]
+
+
+class Limit(BaseModel):
+    """One limit on running requests [requests per rank]."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: LimitName
+    requests: int
+    why: str
+    lifted_by: str
+
+
+def limits(scenario: Scenario, rank: Rank, pools: Pools, *, pinned: bool) -> tuple[Limit, ...]:
+    """Every limit of a solved split at the scenario's L, the binding one first; a tie goes to the harder limit."""
+    levers = _levers(scenario, pinned)
+    rows = [_state_limit(rank, pools, levers), _kv_limit(scenario, rank, pools, levers)]
+    if rank.requests_asked is not None:
+        rows.append(_asked_limit(scenario, rank.requests_asked))
+    if caps_by_estimate(rank):
+        rows.append(_estimate_limit(rank, pools))
+    if caps_by_tokens(rank):
+        rows.append(_token_limit(scenario, pools, levers))
+    return tuple(sorted(rows, key=lambda limit: limit.requests))  # sorted() keeps the order of ties
+
+
+def _levers(scenario: Scenario, pinned: bool) -> str:
+    """The flags that decide the slots of this split."""
+    if pinned:
+        return "--max-mamba-cache-size"
+    if ratio_is_ignored(scenario):
+        return "--max-running-requests"
+    return "--mamba-full-memory-ratio" + ("" if pin_is_ignored(scenario) else " or --max-mamba-cache-size")
+
+
+def _state_limit(rank: Rank, pools: Pools, levers: str) -> Limit:
+    return Limit(
+        name="state pool",
+        requests=int(pools.clamp),
+        why=f"{count(int(pools.slots))} slots // {rank.S} {'slot' if rank.S == 1 else 'slots'} per request",
+        lifted_by=f"a larger {levers}",
+    )
+
+
+def _kv_limit(scenario: Scenario, rank: Rank, pools: Pools, levers: str) -> Limit:
+    spread = f" x dcp_size {rank.dcp_size}" if rank.dcp_size > 1 else ""
+    return Limit(
+        name="KV pool",
+        requests=int(kv_cap(pools.kv_tokens, scenario.L)),
+        why=f"{count(int(pools.kv_rows))} tokens{spread} // L {count(scenario.L)}",
+        lifted_by=_more_tokens(scenario, pools, levers),
+    )
+
+
+def _more_tokens(scenario: Scenario, pools: Pools, levers: str) -> str:
+    capped = scenario.max_total_tokens
+    if capped is not None and pools.kv_rows == capped // scenario.page_size * scenario.page_size:
+        return "a larger --max-total-tokens"
+    return f"a smaller {levers}"
+
+
+def _asked_limit(scenario: Scenario, asked: int) -> Limit:
+    stated = scenario.max_running_requests or SPECULATION_REQUESTS
+    unset = scenario.max_running_requests is None
+    why = f"unset, the engine assumes {SPECULATION_REQUESTS} under speculation" if unset else "as asked"
+    if asked != stated:
+        why += f": {count(stated)} // attn_dp_size {scenario.attn_dp_size}"
+    return Limit(name="requests asked", requests=asked, why=why, lifted_by="a larger --max-running-requests")
+
+
+def _estimate_limit(rank: Rank, pools: Pools) -> Limit:
+    share = f"{count(int(pools.kv_rows))} tokens / {count(rank.context_length)} context x {ESTIMATE_FACTOR}"
+    asked = rank.requests_asked is None
+    return Limit(
+        name="estimate",
+        requests=int(estimate(rank, pools.kv_rows)),
+        why=f"{share}, at least {count(ESTIMATE_LOW)} and at most {count(ESTIMATE_HIGH)}",
+        lifted_by="--max-running-requests" if asked else "a shorter --context-length",
+    )
+
+
+def _token_limit(scenario: Scenario, pools: Pools, levers: str) -> Limit:
+    return Limit(
+        name="tokens // 2",
+        requests=int(pools.kv_rows) // TOKENS_PER_REQUEST,
+        why=f"{count(int(pools.kv_rows))} tokens // 2",
+        lifted_by=_more_tokens(scenario, pools, levers),
+    )

@@ -1,0 +1,408 @@
+"""The engine's integer solve of both pools, for one rank. Every rule takes numbers or numpy arrays alike.
+
+Source: engine-sizing.md sections 3 and 5 to 7 (`_handle_max_mamba_cache`, `resolve_max_num_reqs`, SGLang 0.5.23);
+where older releases differ, releases.py. The engine computes in GiB floats and floors; the order of operations
+below is its order.
+"""
+
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sizing.basics.dtypes import KV_ITEMSIZE, STATE_ITEMSIZE
+from sizing.basics.problems import Refusal, RefusedError
+from sizing.basics.units import GIB
+from sizing.engine.slots_per_request import slots_per_request
+from sizing.releases.rules import BLOCK_KIND, Rules, rules_of
+from sizing.scenario.inputs import Scenario
+
+# A number or a numpy array of numbers: numpy's own types cannot say "the same shape in and out".
+Numeric = Any
+
+# engine-sizing.md section 5: under any speculative algorithm an unset --max-running-requests becomes 48.
+SPECULATION_REQUESTS = 48
+# engine-sizing.md section 7: estimate = clamp(int(tokens / context_len * 512), 2048, 4096).
+ESTIMATE_FACTOR, ESTIMATE_LOW, ESTIMATE_HIGH = 512, 2048, 4096
+TOKENS_PER_REQUEST = 2  # section 7: never more requests than tokens // 2
+
+
+class Rank(NamedTuple):
+    """What one rank brings to the solve. Any number may be a numpy array; arrays broadcast."""
+
+    rules: Rules
+    rest_gib: Numeric
+    slot_bytes: Numeric
+    """What a slot is charged: its state and, for KDA under ReplaySSM, its ring."""
+    ring_fixed_bytes: Numeric
+    """The ring of GDN under ReplaySSM: taken once, from the state budget."""
+    token_bytes: Numeric
+    """KV bytes the engine divides by: target plus draft."""
+    S: Numeric
+    D: Numeric
+    """Draft states that are charged for each running request; 0 where none are."""
+    page_size: Numeric
+    dcp_size: Numeric
+    context_length: Numeric
+    requests_asked: Numeric | None
+    """The share of --max-running-requests that admission takes, 48 under speculation, or None for the estimate."""
+    requests_charged: Numeric
+    """The share whose draft states are charged."""
+    slots_divisor: Numeric
+    """The attention-DP width where a release divides every K by it, else 1."""
+    max_total_tokens: Numeric | None
+
+
+class Pools(NamedTuple):
+    """Both pools of one rank for given slots. Integers, or integer arrays."""
+
+    slots: Numeric
+    """K, what the engine prints as max_mamba_cache_size; one padding slot more is allocated."""
+    state_bytes: Numeric
+    """What the slots are charged, rings included."""
+    draft_reserve_bytes: Numeric
+    """Draft states of plain speculation, taken out of rest."""
+    kv_rest_bytes: Numeric
+    kv_rows: Numeric
+    """Tokens on one rank, whole pages."""
+    kv_tokens: Numeric
+    """Logical tokens: rows x dcp_size."""
+    clamp: Numeric
+    """K // S: the mamba clamp."""
+    admitted: Numeric
+    """The engine's max_running_requests; 0 where it refuses to start."""
+
+
+def slot_bytes(scenario: Scenario) -> int:
+    """State bytes of one slot [bytes per rank] at the dtypes that run."""
+    return conv_bytes(scenario) + ssm_bytes(scenario)
+
+
+def conv_bytes(scenario: Scenario) -> int:
+    """The conv part of a slot [bytes per rank]; 0 where it is not known (and then nothing is rescaled)."""
+    runs = scenario.mamba_conv_dtype if rules_of(scenario.release).reads_conv_dtype else "bfloat16"
+    itemsize = STATE_ITEMSIZE[runs]
+    return (scenario.conv_bytes_per_slot or 0) * itemsize // STATE_ITEMSIZE[scenario.conv_bytes_dtype]
+
+
+def ssm_bytes(scenario: Scenario) -> int:
+    """The SSM part of a slot [bytes per rank]."""
+    ssm = scenario.state_bytes_per_slot - (scenario.conv_bytes_per_slot or 0)
+    return ssm * STATE_ITEMSIZE[scenario.mamba_ssm_dtype] // STATE_ITEMSIZE[scenario.state_bytes_dtype]
+
+
+def charged_slot_bytes(scenario: Scenario) -> int:
+    """What a slot is charged without its ring [bytes per rank]: before 0.5.17 all pipeline stages together."""
+    one = slot_bytes(scenario)
+    if scenario.pp_size == 1 or scenario.state_bytes_all_stages is None:
+        return one
+    if rules_of(scenario.release).charges_largest_stage:
+        return one
+    return scenario.state_bytes_all_stages * one // scenario.state_bytes_per_slot
+
+
+def ring_bytes(scenario: Scenario) -> int:
+    """One ReplaySSM ring [bytes per request or per slot, per rank]; 0 without ReplaySSM (section 5)."""
+    if scenario.replayssm == "off" or scenario.ring_bytes_per_position is None:
+        return 0
+    length = scenario.linear_replayssm_cache_len
+    if scenario.replayssm == "spec":
+        if not replays_drafts(scenario):
+            return 0
+        if scenario.family == "GDN" and rules_of(scenario.release).spec_ring == "on every slot":
+            length = scenario.D  # 0.5.17 to 0.5.19
+    return length * scenario.ring_bytes_per_position
+
+
+def replays_drafts(scenario: Scenario) -> bool:
+    """Whether rings stand in for draft states: ReplaySSM for speculation, in a family that has it."""
+    rule = rules_of(scenario.release).spec_ring
+    families = {"none": (), "GDN, not charged": ("GDN",)}.get(rule, ("GDN", "KDA"))
+    return scenario.replayssm == "spec" and scenario.D > 0 and scenario.family in families
+
+
+def ring_bytes_per_slot(scenario: Scenario) -> int:
+    """The ring that every slot is charged [bytes per rank]: KDA, and before 0.5.20 GDN too."""
+    rule = rules_of(scenario.release).spec_ring
+    if not replays_drafts(scenario) or rule == "GDN, not charged" or (rule, scenario.family) == ("GDN fixed", "GDN"):
+        return 0
+    return ring_bytes(scenario)
+
+
+def rings_are_fixed(scenario: Scenario) -> bool:
+    """Whether rings come off the state budget once: GDN since 0.5.20."""
+    return rules_of(scenario.release).spec_ring == "GDN fixed" and scenario.family == "GDN" and replays_drafts(scenario)
+
+
+def ring_bytes_fixed(scenario: Scenario) -> int:
+    """Those rings [bytes per rank]: one for each request that may run, and one more."""
+    return ring_bytes(scenario) * (requests_charged(scenario) + 1) if rings_are_fixed(scenario) else 0
+
+
+def drafts_charged(scenario: Scenario) -> int:
+    """How many draft states a running request is charged [states]: D, or 0 where none are reserved."""
+    rules = rules_of(scenario.release)
+    if scenario.disaggregation_mode == "prefill" and not rules.prefill_reserves_drafts:
+        return 0
+    return 0 if replays_drafts(scenario) and rules.spec_ring != "GDN, not charged" else scenario.D
+
+
+def target_token_bytes(scenario: Scenario) -> int:
+    """KV bytes of one token of the target model [bytes per rank] at the KV dtype and dcp_size that run."""
+    return _at_dcp_size(scenario, _at_kv_dtype(scenario, scenario.kv_bytes_per_token))
+
+
+def _at_dcp_size(scenario: Scenario, stated: int) -> int:
+    if scenario.attention != "GQA" or scenario.kv_heads is None or scenario.dcp_size == scenario.kv_bytes_dcp_size:
+        return stated
+    return stated * _kv_heads_here(scenario, scenario.dcp_size) // _kv_heads_here(scenario, scenario.kv_bytes_dcp_size)
+
+
+def _kv_heads_here(scenario: Scenario, dcp_size: int) -> int:
+    """KV heads on one rank: max(1, heads // (attention TP // dcp_size)) (section 3); before 0.5.18 without DCP."""
+    width = scenario.attn_tp_size
+    shared = dcp_size if rules_of(scenario.release).kv_heads_follow_dcp else 1
+    return max(1, (scenario.kv_heads or 0) // (width // shared))
+
+
+def draft_row_bytes(scenario: Scenario) -> int:
+    """One row of the draft model's KV pool [bytes per rank], with the heads that the target keeps; 0 without one."""
+    if scenario.D == 0 or scenario.speculative_algorithm == "NGRAM":
+        return 0
+    stated = _at_kv_dtype(scenario, scenario.draft_kv_bytes_per_token)
+    return stated if scenario.speculative_algorithm in BLOCK_KIND else _at_dcp_size(scenario, stated)
+
+
+def draft_charged_bytes(scenario: Scenario) -> int:
+    """What the draft adds to the bytes that the engine divides by [bytes per rank] (section 6, last trap)."""
+    if scenario.speculative_algorithm not in rules_of(scenario.release).charged_draft_kv:
+        return 0
+    every_rank = scenario.speculative_algorithm in BLOCK_KIND or scenario.attention == "DSA"
+    return draft_row_bytes(scenario) * (scenario.dcp_size if every_rank else 1)
+
+
+def token_bytes(scenario: Scenario) -> int:
+    """KV bytes the engine divides by [bytes per rank]: the target's plus what a draft model adds (section 3)."""
+    return target_token_bytes(scenario) + draft_charged_bytes(scenario)
+
+
+def _at_kv_dtype(scenario: Scenario, stated: int) -> int:
+    return stated * KV_ITEMSIZE[scenario.kv_cache_dtype] // KV_ITEMSIZE[scenario.kv_bytes_dtype]
+
+
+def requests_charged(scenario: Scenario) -> int:
+    """Requests of one attention-DP rank whose drafts or rings are charged [requests] (section 5, `reqs`)."""
+    asked = scenario.max_running_requests or SPECULATION_REQUESTS
+    return max(_least(scenario), asked // scenario.attn_dp_size)
+
+
+def requests_asked(scenario: Scenario) -> int | None:
+    """What admission aims for on one rank [requests]: the share of the flag, 48 under speculation, or None."""
+    asked = scenario.max_running_requests or (SPECULATION_REQUESTS if scenario.D else None)
+    if asked is None:
+        return None
+    width = asked_divisor(scenario)
+    return max(_least(scenario), asked // width) if width > 1 else asked
+
+
+def asked_divisor(scenario: Scenario) -> int:
+    """What admission divides --max-running-requests by: the attention-DP width, in releases that do, else 1."""
+    rule = rules_of(scenario.release).asked_over_dp
+    divided = rule == "always" or (rule == "under speculation" and scenario.D > 0)
+    return scenario.attn_dp_size if divided else 1
+
+
+def _least(scenario: Scenario) -> int:
+    return 1 if rules_of(scenario.release).one_request_at_least else 0
+
+
+def rank_of(scenario: Scenario) -> Rank:
+    """One rank of a scenario. Raises RefusedError for flags that the engine refuses."""
+    rules = rules_of(scenario.release)
+    _check_ring(scenario)
+    return Rank(
+        rules=rules,
+        rest_gib=scenario.rest_gib,
+        slot_bytes=charged_slot_bytes(scenario) + ring_bytes_per_slot(scenario),
+        ring_fixed_bytes=ring_bytes_fixed(scenario),
+        token_bytes=token_bytes(scenario),
+        S=slots_per_request(scenario),
+        D=drafts_charged(scenario),
+        page_size=scenario.page_size,
+        dcp_size=scenario.dcp_size,
+        context_length=scenario.context_length,
+        requests_asked=requests_asked(scenario),
+        requests_charged=requests_charged(scenario),
+        slots_divisor=_slots_divisor(scenario, rules),
+        max_total_tokens=scenario.max_total_tokens,
+    )
+
+
+def _check_ring(scenario: Scenario) -> None:
+    """KDA's rings hold a power of two of positions, at least 2 x D (section 8), which is checked at allocation."""
+    length, least = scenario.linear_replayssm_cache_len, 2 * scenario.D
+    if scenario.family != "KDA" or not ring_bytes_per_slot(scenario) or (length >= least and length.bit_count() == 1):
+        return
+    enough = 1 << max(least - 1, 1).bit_length()
+    cure = f"--linear-replayssm-cache-len {length} must be a power of two and at least 2 x D = {least}: set {enough}."
+    raise RefusedError(Refusal(kind="flags", engine_words="", cure=cure))
+
+
+def _slots_divisor(scenario: Scenario, rules: Rules) -> int:
+    return scenario.attn_dp_size if rules.gdn_slots_over_dp and scenario.family == "GDN" else 1
+
+
+def ratio_is_ignored(scenario: Scenario) -> bool:
+    """Radix cache off with a known request count takes exactly that many slots, whatever the ratio (section 5, 2)."""
+    known = scenario.max_running_requests is not None or scenario.D > 0
+    unset = rules_of(scenario.release).slots_without_radix is not None
+    return scenario.disable_radix_cache and (known or unset)
+
+
+def pin_is_ignored(scenario: Scenario) -> bool:
+    """Up to 0.5.6 the ratio overwrites a pin while the radix cache is on."""
+    return not rules_of(scenario.release).pin_wins and not scenario.disable_radix_cache
+
+
+def is_pinned(scenario: Scenario) -> bool:
+    """Whether a pin decides the slots of this scenario."""
+    return scenario.split == "pin" and not pin_is_ignored(scenario)
+
+
+def pin_divisor(scenario: Scenario) -> int:
+    """What --max-mamba-cache-size is divided by: the attention-DP width; up to 0.5.6 for GDN alone."""
+    rules = rules_of(scenario.release)
+    return _slots_divisor(scenario, rules) if rules.gdn_slots_over_dp else scenario.attn_dp_size
+
+
+def slots_from_pin(scenario: Scenario, pin: int) -> int:
+    """K [slots per rank] from --max-mamba-cache-size [slots]."""
+    return pin // pin_divisor(scenario)
+
+
+def pin_from_slots(scenario: Scenario, slots: int) -> int:
+    """The least --max-mamba-cache-size [slots] that gives K [slots per rank]."""
+    return slots * pin_divisor(scenario)
+
+
+def slots_without_radix(scenario: Scenario) -> int:
+    """K [slots per rank] with the radix cache off, where the ratio is ignored."""
+    rules = rules_of(scenario.release)
+    asked = scenario.max_running_requests or (SPECULATION_REQUESTS if scenario.D else rules.slots_without_radix) or 0
+    if rules.gdn_slots_over_dp:
+        return asked // _slots_divisor(scenario, rules)
+    return max(_least(scenario), asked // scenario.attn_dp_size)
+
+
+def asking(scenario: Scenario, rank: Rank, requests: Numeric) -> Rank:
+    """The rank with so many requests asked [requests per rank] in place of the flag; an array makes arrays of all."""
+    rings = ring_bytes(scenario) * (requests + 1) if rings_are_fixed(scenario) else rank.ring_fixed_bytes
+    return rank._replace(requests_asked=requests, requests_charged=requests, ring_fixed_bytes=rings)
+
+
+def state_budget_bytes(rest_gib: Numeric, ratio: Numeric) -> Numeric:
+    """State budget [bytes, float] of a ratio [-]: rest x r / (1 + r)."""
+    return rest_gib * ratio / (1 + ratio) * GIB
+
+
+def slots_from_ratio(rank: Rank, ratio: Numeric) -> Numeric:
+    """K [slots, float holding a whole number] from a ratio; may be 0 or less, which the engine refuses.
+
+    Without drafts one padding slot comes off the budget. Under plain speculation the joint solve charges
+    D draft states for each S slots, and 1 + D padding states.
+    """
+    if rank.rules.drafts == "in every slot":
+        return state_budget_bytes(rank.rest_gib, ratio) // rank.slot_bytes // (1 + rank.D) // rank.slots_divisor
+    if rank.rules.drafts == "before the split":
+        ahead = rank.slot_bytes * rank.requests_charged * rank.D / GIB
+        return state_budget_bytes(rank.rest_gib - ahead, ratio) // rank.slot_bytes
+    budget = state_budget_bytes(rank.rest_gib, ratio) - rank.ring_fixed_bytes
+    padding = rank.slot_bytes * (1 + rank.D) if rank.rules.charges_padding else 0
+    return (budget - padding) // (rank.slot_bytes * (1 + rank.D / rank.S))
+
+
+def pools_from_slots(rank: Rank, slots: Numeric) -> Pools:
+    """Everything that follows from K [slots]: what KV gets, the page floor, the caps on requests.
+
+    Values are meaningful where `slots`, `kv_rest_bytes` and `kv_rows` are positive; elsewhere `admitted` is 0.
+    """
+    slots = np.asarray(slots).astype(np.int64)
+    clamp = slots // rank.S
+    reserve = _draft_reserve_bytes(rank, slots, clamp)
+    state = (slots + (1 if rank.rules.charges_padding else 0)) * rank.slot_bytes + rank.ring_fixed_bytes
+    kv_rest_gib = rank.rest_gib - reserve / GIB - state / GIB
+    kv_rest = np.trunc(kv_rest_gib * GIB).astype(np.int64)
+    rows = _kv_rows(rank, kv_rest)
+    return Pools(
+        slots=slots,
+        state_bytes=state,
+        draft_reserve_bytes=reserve,
+        kv_rest_bytes=kv_rest,
+        kv_rows=rows,
+        kv_tokens=rows * rank.dcp_size,
+        clamp=clamp,
+        admitted=_admitted(rank, rows, clamp),
+    )
+
+
+def _draft_reserve_bytes(rank: Rank, slots: Numeric, clamp: Numeric) -> Numeric:
+    """Draft states at the whole slot each, of the slots or requests that the release charges them for."""
+    if rank.rules.drafts == "in every slot":
+        holders = slots
+    elif rank.rules.drafts == "before the split":
+        holders = rank.requests_charged + 0 * clamp
+    else:
+        holders = np.minimum(rank.requests_charged, clamp) + (1 if rank.rules.charges_padding else 0)
+    return holders * rank.D * rank.slot_bytes
+
+
+def _kv_rows(rank: Rank, kv_rest_bytes: Numeric) -> Numeric:
+    """Tokens on one rank [tokens]: whole pages of what is left, capped by --max-total-tokens (section 6)."""
+    rows = kv_rest_bytes // rank.token_bytes // rank.page_size * rank.page_size
+    if rank.max_total_tokens is not None:
+        rows = np.minimum(rows, rank.max_total_tokens) // rank.page_size * rank.page_size
+    return np.maximum(rows, 0)
+
+
+def estimate(rank: Rank, rows: Numeric) -> Numeric:
+    """The engine's own guess at running requests [requests] from rows of one rank and the context length."""
+    guess = np.trunc(rows / rank.context_length * ESTIMATE_FACTOR).astype(np.int64)
+    return np.clip(guess, ESTIMATE_LOW, ESTIMATE_HIGH)
+
+
+def _admitted(rank: Rank, rows: Numeric, clamp: Numeric) -> Numeric:
+    """max_running_requests of one rank [requests] (section 7; releases.py where it differs)."""
+    caps = [clamp]
+    if rank.requests_asked is not None:
+        caps.append(rank.requests_asked)
+    if caps_by_estimate(rank):
+        caps.append(estimate(rank, rows))
+    if caps_by_tokens(rank):
+        caps.append(rows // TOKENS_PER_REQUEST)
+    return np.where(rows > 0, np.maximum(reduce(np.minimum, caps), 0), 0)
+
+
+def caps_by_estimate(rank: Rank) -> bool:
+    """Whether the engine's estimate is one of the caps."""
+    return rank.requests_asked is None or rank.rules.asked_capped_by == "estimate"
+
+
+def caps_by_tokens(rank: Rank) -> bool:
+    """Whether tokens // 2 is one of the caps."""
+    if rank.requests_asked is None:
+        return rank.rules.estimate_capped_by_tokens
+    return rank.rules.asked_capped_by == "tokens // 2"
+
+
+def kv_cap(kv_tokens: Numeric, L: Numeric) -> Numeric:
+    """How many requests of L tokens the KV pool holds [requests]: logical tokens // L.
+
+    This is the specification's cap; the engine does not enforce it, it over-admits and retracts (section 7).
+    """
+    return kv_tokens // L
+
+
+def tokens_occupied(rank: Rank, L: Numeric) -> Numeric:
+    """Logical tokens [tokens] that a request of L occupies: whole pages of page_size x dcp_size (section 6)."""
+    page = rank.page_size * rank.dcp_size
+    return -(-L // page) * page

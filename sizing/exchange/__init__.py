@@ -1,0 +1,1 @@
+"""Scenarios and results in and out: links, files, exports."""

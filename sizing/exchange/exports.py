@@ -1,0 +1,186 @@
+"""What a sizing gives to other programs: the curves and the result as CSV and JSON, and a figure as Plotly's JSON.
+
+Integers are exact. A CSV begins with lines after "#" that name the tool and every input with its unit, then comes one
+line of column names with units, then the rows.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from sizing.answers.curves import RatioCurve, context_grid, over_context, over_ratio
+from sizing.answers.flip_points import flips
+from sizing.answers.limit_panel import lifts
+from sizing.answers.solve import Sizing
+from sizing.basics.problems import Refusal
+from sizing.engine.split import Split
+from sizing.explain.launch_flags import flags
+from sizing.explain.verdict import advice, verdict
+from sizing.figures.ratio import ratios_drawn
+from sizing.figures.theme import LIGHT, PRODUCT, Figure, painted
+from sizing.scenario.inputs import Scenario, extra
+from sizing.version import tool_version
+
+SPLITS = ("now", "balanced", "default", "pinned")  # the fields of Sizing that hold a split
+
+# The unit of every number of a Sizing, and of the splits in it and their memory.
+UNITS = {
+    "slot_bytes": "bytes per rank",
+    "ring_bytes": "bytes per rank",
+    "ring_bytes_per_slot": "bytes per rank",
+    "charged_slot_bytes": "bytes per rank",
+    "drafts_charged": "tokens",
+    "target_token_bytes": "bytes per rank",
+    "draft_row_bytes": "bytes per rank",
+    "token_bytes": "bytes per rank",
+    "token_equiv": "tokens per slot",
+    "ring_factor": "-",
+    "r_star": "-",
+    "r_star_specification": "-",
+    "r_star_direct": "-",
+    "ratio_now": "-",
+    "pin_flag": "slots of the deployment",
+    "raised_flag": "requests of the deployment",
+    "gib_more": "requests per rank",
+    "beyond": "bytes per rank",
+}
+SPLIT_UNITS = {
+    "ratio": "-",
+    "slots": "slots per rank",
+    "clamp": "requests per rank",
+    "kv_rest_bytes": "bytes per rank",
+    "kv_rows": "rows per rank",
+    "kv_tokens": "tokens",
+    "kv_cap": "requests per rank",
+    "kv_cap_whole_pages": "requests per rank",
+    "admitted": "requests per rank",
+    "runs": "requests per rank",
+    "crossing": "tokens",
+}
+MEMORY_UNIT = "bytes per rank"
+REQUESTS = "requests per rank"
+
+
+def context_csv(sizing: Sizing) -> str:
+    """Requests over context length, for the split that is set and for the balanced one."""
+    columns = ("split", "L [tokens]", *(f"{name} [{REQUESTS}]" for name in ("clamp", "admitted", "kv_cap", "runs")))
+    rows = [
+        (name, L, curve["clamp"], curve["admitted"], cap, runs)
+        for name, curve in over_contexts(sizing).items()
+        for L, cap, runs in zip(curve["L"], curve["kv_cap"], curve["runs"], strict=True)
+    ]
+    return _csv(sizing.scenario, "requests over the context length L", columns, rows)
+
+
+def ratio_csv(sizing: Sizing) -> str:
+    """Requests over the ratio at the scenario's L."""
+    curve = over_ratios(sizing)
+    columns = ("ratio [-]", *(f"{name} [{REQUESTS}]" for name in ("clamp", "kv_cap", "runs")))
+    rows = zip(curve["ratio"], curve["clamp"], curve["kv_cap"], curve["runs"], strict=True)
+    return _csv(sizing.scenario, "requests over --mamba-full-memory-ratio", columns, rows)
+
+
+def result_csv(sizing: Sizing) -> str:
+    """Every number of the result, one a row; `split` is empty where it belongs to none."""
+    rows: list[tuple[Any, ...]] = [
+        (name, unit, "", getattr(sizing, name)) for name, unit in {"S": "slots per request", **UNITS}.items()
+    ]
+    for name in SPLITS:
+        rows += _split_rows(name, getattr(sizing, name))
+    return _csv(sizing.scenario, "the result", ("quantity", "unit", "split", "value"), rows)
+
+
+def _split_rows(name: str, split: Split | Refusal | None) -> list[tuple[Any, ...]]:
+    if not isinstance(split, Split):
+        return [("refusal", "", name, split.sentence)] if split else []
+    rows = [(field, unit, name, getattr(split, field)) for field, unit in SPLIT_UNITS.items()]
+    rows.append(("binding", "", name, split.binding.name))
+    return rows + [(f"memory.{field}", MEMORY_UNIT, name, value) for field, value in split.memory.model_dump().items()]
+
+
+def curves_json(sizing: Sizing) -> str:
+    """Both curves with their inputs; the keys are those of the CSV."""
+    units = {"L": "tokens", "ratio": "-", "clamp": REQUESTS, "admitted": REQUESTS, "kv_cap": REQUESTS, "runs": REQUESTS}
+    return _json(
+        {
+            "tool": _tool(),
+            "inputs": sizing.scenario.model_dump(mode="json"),
+            "units": units,
+            "over_context": over_contexts(sizing),
+            "over_ratio": over_ratios(sizing),
+        }
+    )
+
+
+def result_json(sizing: Sizing) -> str:
+    """The verdict, the flags, limits, flips and advice, and every number: what the command line prints with --json."""
+    found = flags(sizing)
+    return _json(
+        {
+            "verdict": verdict(sizing).text,
+            "flags": found.model_dump() if found else None,
+            "limits": [row.model_dump() for row in lifts(sizing)],
+            "flips": [turn.model_dump() for turn in flips(sizing)],
+            "advice": [item.model_dump() for item in advice(sizing)],
+            "sizing": sizing.model_dump(mode="json"),
+        }
+    )
+
+
+def figure_json(figure: Figure, palette: dict[str, str] = LIGHT) -> str:
+    """A figure in the colours of a palette, as any Plotly reads it."""
+    return _json(painted(figure, palette))
+
+
+def over_contexts(sizing: Sizing) -> dict[str, dict[str, Any]]:
+    """The curve over L of the split that is set and of the balanced one, where the engine starts with it."""
+    found = {"now": sizing.now, "balanced": sizing.balanced}
+    return {name: _over_context(split, sizing.scenario.L) for name, split in found.items() if isinstance(split, Split)}
+
+
+def _over_context(split: Split, own: int) -> dict[str, Any]:
+    curve = over_context(split, np.union1d(context_grid(split), np.array([own], dtype=np.int64)))
+    return {
+        "clamp": curve.clamp,
+        "admitted": curve.admitted,
+        "L": curve.L.tolist(),
+        "kv_cap": curve.kv_cap.tolist(),
+        "runs": curve.runs.tolist(),
+    }
+
+
+def over_ratios(sizing: Sizing) -> dict[str, list[Any]]:
+    """The curve over r at the scenario's L, at the ratios of the figure and at the one that is set."""
+    curve: RatioCurve = over_ratio(sizing.scenario, np.union1d(ratios_drawn(sizing), [sizing.ratio_now]))
+    return {name: getattr(curve, name).tolist() for name in ("ratio", "clamp", "kv_cap", "runs")}
+
+
+def _csv(scenario: Scenario, what: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    text = io.StringIO()
+    text.write("".join(f"# {line}\n" for line in (f"{_tool()}: {what}", *_input_lines(scenario))))
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _input_lines(scenario: Scenario) -> list[str]:
+    """Every input with its unit. A comma would make a cell of what follows it, and a cell can be a formula."""
+    found = []
+    for name, value in scenario.model_dump(mode="json").items():
+        written = value if isinstance(value, str) else json.dumps(value)
+        unit = f" [{extra(name, 'unit')}]" if extra(name, "unit") else ""
+        found.append(f"{name} = {' '.join(written.replace(',', ';').split())}{unit}".rstrip())
+    return found
+
+
+def _tool() -> str:
+    return f"{PRODUCT} {tool_version()}"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,171 @@
+"""The flags to set, as text that can be pasted behind a launch command."""
+
+from pydantic import BaseModel, ConfigDict
+
+from sizing.answers.optimum import Optimum
+from sizing.answers.solve import Sizing
+from sizing.basics.units import count, ratio_text, requests_text
+from sizing.engine.pools import pin_divisor
+from sizing.engine.split import Split
+from sizing.releases.rules import EAGLE_KIND, rules_of
+from sizing.scenario.from_model import geometry_of
+from sizing.scenario.inputs import DEFAULTS, Scenario
+
+WIDTH = 92  # characters of a line that a slide still shows
+
+
+class Flags(BaseModel):
+    """Both ways to set the best split, which one to take and why."""
+
+    model_config = ConfigDict(frozen=True)
+
+    ratio: str | None
+    """None where the engine ignores the ratio."""
+    ratio_runs: int | None
+    pin: str | None
+    """None where the release ignores a pin."""
+    pin_runs: int | None
+    take: str
+    """`ratio` or `pin`."""
+    why: str
+
+
+def flags(sizing: Sizing) -> Flags | None:
+    """The ratio and the safe pin for this deployment; None when no split runs a request."""
+    best = sizing.optimum
+    if best is None:
+        return None
+    balanced = sizing.balanced if isinstance(sizing.balanced, Split) and sizing.balanced.ratio is not None else None
+    pin_runs = sizing.pinned.runs if isinstance(sizing.pinned, Split) else None
+    take, why = _choice(sizing, best, balanced, pin_runs)
+    return Flags(
+        ratio=f"--mamba-full-memory-ratio {ratio_text(balanced.ratio)}" if balanced and balanced.ratio else None,
+        ratio_runs=balanced.runs if balanced else None,
+        pin=f"--max-mamba-cache-size {sizing.pin_flag}" if sizing.pin_flag is not None else None,
+        pin_runs=pin_runs,
+        take=take,
+        why=why,
+    )
+
+
+def _choice(sizing: Sizing, best: Optimum, balanced: Split | None, pin_runs: int | None) -> tuple[str, str]:
+    """Which of the two to take, and why."""
+    release = sizing.scenario.release
+    if pin_runs is None:
+        return "ratio", f"The ratio: while the radix cache is on, SGLang {release} overwrites a pin with it."
+    pin_why = pin_words(sizing, best)
+    if balanced is None:
+        return "pin", f"The pin: the ratio cannot be used here. {pin_why}"
+    if sizing.reasons_to_pin:
+        cost = f" It runs {count(balanced.runs - pin_runs)} fewer than the ratio." if pin_runs < balanced.runs else ""
+        return "pin", f"The pin: {' and '.join(sizing.reasons_to_pin)}. {pin_why}{cost}"
+    if pin_runs > balanced.runs:
+        return "pin", f"The pin: it runs {count(pin_runs)}, the balance ratio {count(balanced.runs)}. {pin_why}"
+    return "ratio", (
+        "The ratio: it keeps its meaning when rest changes with --mem-fraction-static or the next release. "
+        f"The pin holds {count(best.pin)} slots{_on_each_rank(sizing)} whatever the memory: {pin_why}"
+    )
+
+
+def pin_words(sizing: Sizing, best: Optimum) -> str:
+    """How the safe pin of an optimum comes about."""
+    spare = " + 1; the spare slot is for the chunk boundary, where a pin of exactly requests x S can fail"
+    ranks = pin_divisor(sizing.scenario)
+    times = f", times attn_dp_size {ranks}" if ranks > 1 else ""
+    return f"{requests_text(best.pin_requests)} x S {sizing.S}{spare if best.spare else ''}{times}."
+
+
+def _on_each_rank(sizing: Sizing) -> str:
+    return " on each rank" if sizing.scenario.attn_dp_size > 1 else ""
+
+
+def environment(scenario: Scenario) -> str | None:
+    """The environment variables that the scenario needs, as lines for a shell; None where it needs none."""
+    rules = rules_of(scenario.release)
+    lines = []
+    if scenario.skip_decode_lock and rules.reads_skip_decode_lock:
+        lines.append("export SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK=1")
+    if scenario.mamba_conv_dtype != "bfloat16" and rules.reads_conv_dtype:
+        lines.append(f"export SGLANG_MAMBA_CONV_DTYPE={scenario.mamba_conv_dtype}")
+    return "\n".join(lines) or None
+
+
+def launch_flags(sizing: Sizing, found: Flags) -> str:
+    """The split to set and everything that this scenario assumes, to put behind a launch command."""
+    scenario = sizing.scenario
+    words = [found.pin if found.pin and (found.take == "pin" or found.ratio is None) else found.ratio or ""]
+    words += [f"--kv-cache-dtype {scenario.kv_cache_dtype}", f"--mamba-ssm-dtype {scenario.mamba_ssm_dtype}"]
+    words += [f"--page-size {scenario.page_size}", *_cache(sizing)]
+    words += [f"{flag} {value}" for flag, value in _sizes(scenario) if value]
+    words += [*_speculation(scenario), *_ranks(scenario)]
+    return _lines(words)
+
+
+def _cache(sizing: Sizing) -> list[str]:
+    """The strategy that `auto` resolves to is written out, so that another default does not change S."""
+    scenario, rules = sizing.scenario, rules_of(sizing.scenario.release)
+    strategy = sizing.resolved.strategy
+    words = ["--disable-radix-cache"] if strategy == "disabled" else []
+    if strategy not in ("disabled", "none"):
+        words.append(f"{rules.strategy_flag} {strategy}")
+    if scenario.disable_overlap_schedule or (strategy == "no_buffer" and rules.checks_no_buffer):
+        words.append("--disable-overlap-schedule")
+    if strategy.startswith("extra_buffer") and scenario.mamba_track_interval != DEFAULTS["mamba_track_interval"]:
+        words.append(f"--mamba-track-interval {scenario.mamba_track_interval}")
+    return words
+
+
+def _speculation(scenario: Scenario) -> list[str]:
+    rules = rules_of(scenario.release)
+    words = []
+    if scenario.D:
+        words += [f"--speculative-algorithm {scenario.speculative_algorithm}"]
+        words += [f"--speculative-num-draft-tokens {scenario.D}", *_draft_steps(scenario)]
+    if scenario.replayssm != "off":
+        words.append(rules.spec_ring_flag if scenario.replayssm == "spec" else "--enable-linear-replayssm")
+        words.append(f"--linear-replayssm-cache-len {scenario.linear_replayssm_cache_len}")
+    return words
+
+
+def _draft_steps(scenario: Scenario) -> list[str]:
+    """A chain of drafts (top-k 1) takes one step fewer than it has draft tokens; the server wants all three flags."""
+    if scenario.speculative_algorithm not in EAGLE_KIND or scenario.D < 2:
+        return []
+    return [f"--speculative-num-steps {scenario.D - 1}", "--speculative-eagle-topk 1"]
+
+
+def _ranks(scenario: Scenario) -> list[str]:
+    words = []
+    if scenario.attn_dp_size > 1:
+        words.append(rules_of(scenario.release).dp_flags.format(n=scenario.attn_dp_size))
+    if scenario.disaggregation_mode != "null":
+        words.append(f"--disaggregation-mode {scenario.disaggregation_mode}")
+    return words
+
+
+def _lines(words: list[str]) -> str:
+    """Flags with their values over lines that a shell joins again."""
+    lines = words[:1]
+    for word in words[1:]:
+        if len(lines[-1]) + len(word) < WIDTH:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return " \\\n  ".join(lines)
+
+
+def _own_context(scenario: Scenario) -> bool:
+    """Whether --context-length was stated: the model's own, or the example's, needs no flag."""
+    own = geometry_of(scenario.model).context_length if scenario.model else None
+    return scenario.context_length not in (own, DEFAULTS["context_length"])
+
+
+def _sizes(scenario: Scenario) -> list[tuple[str, int | None]]:
+    return [
+        ("--tp-size", scenario.tp_size if scenario.attention == "GQA" or scenario.attn_dp_size > 1 else None),
+        ("--dcp-size", scenario.dcp_size if scenario.dcp_size > 1 else None),
+        ("--pp-size", scenario.pp_size if scenario.pp_size > 1 else None),
+        ("--max-running-requests", scenario.max_running_requests),
+        ("--max-total-tokens", scenario.max_total_tokens),
+        ("--context-length", scenario.context_length if _own_context(scenario) else None),
+    ]

@@ -1,0 +1,473 @@
+"""A Sizing in words: the verdict, and the advice that applies now and only that."""
+
+from pydantic import BaseModel, ConfigDict
+
+from sizing.answers.optimum import Optimum
+from sizing.answers.solve import Sizing
+from sizing.basics.problems import Refusal
+from sizing.basics.units import GIB, count, gib, ratio_text, requests_text
+from sizing.engine.pools import (
+    SPECULATION_REQUESTS,
+    asked_divisor,
+    is_pinned,
+    pin_divisor,
+    pin_is_ignored,
+    ratio_is_ignored,
+    requests_asked,
+    requests_charged,
+)
+from sizing.engine.split import Split
+from sizing.explain.accuracy_gates import accuracy_gates, validate_words
+from sizing.releases.rules import BLOCK_KIND, rules_of
+from sizing.scenario.from_model import draft_bytes, geometry_of
+from sizing.scenario.inputs import Scenario, widths_of
+from sizing.specification import FRAGILE_RATIO
+
+# A choice of ours: "L is uncertain" (compute-mamba-ratio.md, Caveats, "Asymmetry") is said within a tenth of balance.
+NEAR_BALANCE = 0.1
+BEYOND_WORTH_SAYING = GIB // 10  # a choice of ours: less is lost in the slack of any --mem-fraction-static
+
+BINDING_WORDS = {
+    "state pool": "the state pool binds",
+    "KV pool": "the KV pool binds",
+    "requests asked": "--max-running-requests binds",
+    "estimate": "the engine's own estimate binds",
+    "tokens // 2": "the engine's tokens // 2 binds",
+}
+
+
+class Verdict(BaseModel):
+    """The answer in one line, and the sentences that explain it with the user's numbers."""
+
+    model_config = ConfigDict(frozen=True)
+
+    headline: str
+    sentences: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """All of it, for a terminal."""
+        return " ".join((self.headline, *self.sentences))
+
+
+class Advice(BaseModel):
+    """Something to know or to do that applies to this scenario."""
+
+    model_config = ConfigDict(frozen=True)
+
+    topic: str
+    text: str
+
+
+def verdict(sizing: Sizing) -> Verdict:
+    """How many run, which pool binds, how far the other would go, what the balanced split runs and the gain."""
+    now = sizing.now
+    if isinstance(now, Refusal):
+        return Verdict(
+            headline="SGLang would refuse to start.",
+            sentences=(*([now.words] if now.engine_words else []), now.cure, *_balanced(sizing)),
+        )
+    L = count(sizing.scenario.L)
+    if now.runs == 0:
+        headline = f"Not one request of L = {L} fits: the KV pool holds {count(now.kv_tokens)} tokens."
+    else:
+        requests = "request runs" if now.runs == 1 else "requests run"
+        headline = f"{count(now.runs)} {requests} at L = {L}{_each_rank(sizing)}: {BINDING_WORDS[now.binding.name]}."
+    return Verdict(headline=headline, sentences=(*_why(sizing, now), *_balanced(sizing)))
+
+
+def _each_rank(sizing: Sizing) -> str:
+    """Under attention DP every number of requests is one rank's; the deployment's is said once."""
+    ranks = sizing.scenario.attn_dp_size
+    if ranks == 1 or isinstance(sizing.now, Refusal):
+        return ""
+    return f" on each of {ranks} attention-DP ranks, {count(ranks * sizing.now.runs)} in the deployment"
+
+
+def _why(sizing: Sizing, now: Split) -> tuple[str, ...]:
+    others = {limit.name: count(limit.requests) for limit in now.limits}
+    first = f"{_capital(now.binding.why)} = {count(now.binding.requests)}."
+    if now.binding.name == "state pool":
+        return first, f"The KV pool would hold {others['KV pool']}."
+    if now.binding.name == "KV pool":
+        return first, f"The state pool would admit {others['state pool']}."
+    both = f"The state pool would admit {others['state pool']}, the KV pool hold {others['KV pool']}."
+    return f"{_capital(now.binding.why)}: {count(now.binding.requests)}.", both, _lifted(sizing, now)
+
+
+def _lifted(sizing: Sizing, now: Split) -> str:
+    if now.binding.name == "requests asked":
+        if sizing.raised is None:
+            return "Raising it alone runs no more."
+        return f"--max-running-requests {sizing.raised_flag} runs {count(sizing.raised.runs)}."
+    return f"{_capital(now.binding.lifted_by)} lifts it."
+
+
+def _balanced(sizing: Sizing) -> tuple[str, ...]:
+    """What the balanced split runs and what that gains."""
+    if sizing.optimum is None:
+        return (nothing_runs(sizing),)
+    if isinstance(sizing.balanced, Refusal) or sizing.balanced.ratio is None:
+        return (_best(sizing.optimum),)
+    runs = f"The balanced split r = {ratio_text(sizing.balanced.ratio)} runs {count(sizing.balanced.runs)}"
+    if isinstance(sizing.now, Refusal):
+        return (f"{runs}.",)
+    if sizing.scenario.split == "balanced":
+        return ("This is the balanced split.", *_short_of_best(sizing.optimum, sizing.now.runs))
+    more = sizing.balanced.runs - sizing.now.runs
+    percent = f" (+{more / sizing.now.runs:.0%})" if 0 < more <= 10 * sizing.now.runs else ""
+    change = f"{count(more)} more{percent}" if more > 0 else f"{count(-more)} fewer" if more else "no gain"
+    return (f"{runs}: {change}.", *_short_of_best(sizing.optimum, max(sizing.balanced.runs, sizing.now.runs)))
+
+
+def nothing_runs(sizing: Sizing) -> str:
+    """Why no split runs a single request."""
+    scenario = sizing.scenario
+    if requests_asked(scenario) == 0:
+        return f"--max-running-requests leaves no request for each of {scenario.attn_dp_size} attention-DP ranks."
+    if scenario.max_total_tokens is not None and scenario.max_total_tokens * scenario.dcp_size < scenario.L:
+        return "--max-total-tokens holds no request of this L."
+    return "No split of this rest runs a single request at this L."
+
+
+def _short_of_best(optimum: Optimum, runs: int) -> tuple[str, ...]:
+    return (_best(optimum),) if optimum.runs > runs else ()
+
+
+def _best(optimum: Optimum) -> str:
+    return f"The best split runs {count(optimum.runs)} (K = {count(optimum.slots_low)})."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def advice(sizing: Sizing) -> tuple[Advice, ...]:
+    """What applies now, the free lever first (compute-mamba-ratio.md, Procedure and Caveats; engine-sizing.md)."""
+    rules = (
+        _free_lever,
+        _fragile,
+        _dcp,
+        _whole_pages,
+        _uncertain,
+        _speculation,
+        _asked,
+        _draft_kv,
+        _rescaled,
+        _rings,
+        _beyond,
+        _role,
+        _precision,
+        _ranks,
+        _stages,
+        _context,
+        _release,
+    )
+    return tuple(found for rule in rules if (found := rule(sizing)))
+
+
+def _free_lever(sizing: Sizing) -> Advice | None:
+    if not sizing.gib_more:
+        return None
+    return Advice(
+        topic="Free lever first: --mem-fraction-static",
+        text="Look at “Memory pool end. avail mem” in the boot log. If tens of GiB are idle there, raise "
+        f"--mem-fraction-static before touching the split: each GiB of rest adds about "
+        f"{requests_text(sizing.gib_more)} at the best split. "
+        "Check once that graph capture still fits.",
+    )
+
+
+def _fragile(sizing: Sizing) -> Advice | None:
+    ratio = sizing.ratio_now
+    pinned = is_pinned(sizing.scenario) or ratio_is_ignored(sizing.scenario)
+    if pinned or pin_is_ignored(sizing.scenario) or ratio >= FRAGILE_RATIO:
+        return None
+    return Advice(
+        topic="Fragile ratio",
+        text=f"r = {ratio_text(ratio)} is below {FRAGILE_RATIO}: a small change moves a large share of the slots. "
+        "Pin --max-mamba-cache-size instead.",
+    )
+
+
+def _dcp(sizing: Sizing) -> Advice | None:
+    if sizing.scenario.dcp_size == 1:
+        return None
+    where = f" (here at L = {count(sizing.now.crossing)})" if isinstance(sizing.now, Split) else ""
+    draft = (
+        " A draft KV pool is replicated, not sharded: with speculation the x dcp_size in r* overstates DCP's advantage."
+        if sizing.scenario.D
+        else ""
+    )
+    return Advice(
+        topic="DCP: pin the slots",
+        text=f"DCP moves the balance point far out{where} and makes the ratio large: pin --max-mamba-cache-size."
+        f"{_heads_under_dcp(sizing)}{draft}",
+    )
+
+
+def _heads_under_dcp(sizing: Sizing) -> str:
+    """GQA keeps more heads once tp / dcp_size is below the head count (engine-sizing.md section 6, first trap)."""
+    scenario = sizing.scenario
+    if scenario.attention != "GQA":
+        return ""
+    return (
+        f" GQA keeps more KV heads on a rank once tp / dcp_size is below the head count: at dcp_size "
+        f"{scenario.dcp_size} a token costs {count(sizing.target_token_bytes)} bytes here, so KV does not get dcp_size "
+        "times cheaper."
+    )
+
+
+def _whole_pages(sizing: Sizing) -> Advice | None:
+    """A request occupies whole pages (engine-sizing.md section 6); the published cap divides by L alone."""
+    now = sizing.now
+    if isinstance(now, Refusal) or now.kv_cap_whole_pages >= now.runs:
+        return None
+    page = sizing.scenario.page_size * sizing.scenario.dcp_size
+    return Advice(
+        topic="Short requests occupy whole pages",
+        text=f"A request of {count(sizing.scenario.L)} tokens occupies whole pages of page_size x dcp_size = "
+        f"{count(page)} tokens, so KV holds {count(now.kv_cap_whole_pages)} such requests rather than "
+        f"{count(now.kv_cap)}: the rest is admitted and retracted.",
+    )
+
+
+def _uncertain(sizing: Sizing) -> Advice | None:
+    now = sizing.now
+    if isinstance(now, Refusal) or not now.clamp or abs(now.kv_cap / now.clamp - 1) > NEAR_BALANCE:
+        return None
+    return Advice(
+        topic="If L is uncertain, bias r up",
+        text=f"Clamp {count(now.clamp)} and cap {count(now.kv_cap)} are close. The state pool is reserved for the "
+        "worst case and fails hard; KV degrades by retraction. When L varies, err towards more state.",
+    )
+
+
+def _speculation(sizing: Sizing) -> Advice | None:
+    """The reserve is charged for fewer requests than the joint solve assumed (engine-sizing.md section 5)."""
+    scenario, now = sizing.scenario, sizing.now
+    if not sizing.drafts_charged or isinstance(now, Refusal) or now.ratio is None:
+        return None
+    asked = requests_charged(scenario)
+    if rules_of(scenario.release).drafts != "joint" or asked >= now.clamp:
+        return None
+    unset = "" if scenario.max_running_requests else " (unset: the engine assumes it under speculation)"
+    cure = (
+        f"Raise --max-running-requests to {sizing.raised_flag}: {count(sizing.raised.runs)} run."
+        if sizing.raised
+        else "Raising --max-running-requests alone runs no more here."
+    )
+    return Advice(
+        topic="Speculation: the split is not r",
+        text=f"Draft states are charged for the {requests_text(asked)} asked{unset}, while the solve assumed "
+        f"{count(now.clamp)}: what is not used of the reserve goes to KV. {cure}",
+    )
+
+
+def _asked(sizing: Sizing) -> Advice | None:
+    """The request count that is asked, or assumed, caps every split; asking anew runs more."""
+    pair, scenario = sizing.pair, sizing.scenario
+    most = max(sizing.optimum.runs if sizing.optimum else 0, sizing.now.runs if isinstance(sizing.now, Split) else 0)
+    if pair is None or pair.runs <= most:
+        return None
+    stated = scenario.max_running_requests or SPECULATION_REQUESTS
+    slots = "" if ratio_is_ignored(scenario) else f" together with {count(pair.pin)} slots (--max-mamba-cache-size)"
+    return Advice(
+        topic="--max-running-requests caps the best split",
+        text=f"{requests_text(stated)} {'are asked' if scenario.max_running_requests else 'are assumed'}. "
+        f"--max-running-requests {pair.asked}{slots} runs {count(pair.runs)}.",
+    )
+
+
+def _draft_kv(sizing: Sizing) -> Advice | None:
+    scenario = sizing.scenario
+    if not scenario.D or scenario.speculative_algorithm == "NGRAM":
+        return None
+    if sizing.draft_row_bytes and sizing.token_bytes == sizing.target_token_bytes:
+        return Advice(
+            topic="Draft KV is not charged",
+            text=f"SGLang {scenario.release} leaves the draft KV of {scenario.speculative_algorithm} out of the bytes "
+            "of a token: the draft pool comes out of the slack.",
+        )
+    algorithm = scenario.speculative_algorithm
+    if sizing.draft_row_bytes or algorithm not in rules_of(scenario.release).charged_draft_kv:
+        return None
+    if algorithm in BLOCK_KIND:
+        text = f"{algorithm} adds the bytes of its own draft's row, times dcp_size, to every token. Enter them."
+    else:
+        text = (
+            f"{algorithm} adds int(KV bytes x draft layers / full-attention layers) to every token (+4 % with one "
+            f"draft layer and 24 full layers){_own_head(scenario)}. Enter it as draft KV bytes; for NGRAM choose NGRAM."
+        )
+    return Advice(topic="Draft KV is not counted", text=text)
+
+
+def _own_head(scenario: Scenario) -> str:
+    """What the model's own draft head would add."""
+    size = draft_bytes(geometry_of(scenario.model), widths_of(scenario)) if scenario.model else 0
+    return f"; with the draft head that comes with this model {count(size)} bytes" if size else ""
+
+
+def _rescaled(sizing: Sizing) -> Advice | None:
+    """Typed bytes hold for the dtypes and the dcp_size they were stated at; say it where others run."""
+    scenario = sizing.scenario
+    changes = []
+    if not scenario.model and sizing.slot_bytes != scenario.state_bytes_per_slot:
+        changes.append(
+            f"a slot of {count(scenario.state_bytes_per_slot)} bytes stated at {scenario.state_bytes_dtype} is "
+            f"{count(sizing.slot_bytes)} as it runs"
+        )
+    if not scenario.model and sizing.target_token_bytes != scenario.kv_bytes_per_token:
+        changes.append(
+            f"a token of {count(scenario.kv_bytes_per_token)} bytes stated at {scenario.kv_bytes_dtype} and dcp_size "
+            f"{scenario.kv_bytes_dcp_size} is {count(sizing.target_token_bytes)} as it runs"
+        )
+    if not changes:
+        return None
+    text = f"{_capital(' and '.join(changes))}. If your bytes come from a log of these dtypes, say so beside the bytes."
+    return Advice(topic="Typed bytes are rescaled", text=text)
+
+
+def _rings(sizing: Sizing) -> Advice | None:
+    """The specification's one-time ring holds for GDN, not for KDA (engine-sizing.md section 5, ReplaySSM)."""
+    scenario = sizing.scenario
+    if scenario.replayssm == "decode":
+        return Advice(
+            topic="ReplaySSM rings are not charged",
+            text=f"--enable-linear-replayssm allocates a ring of {count(sizing.ring_bytes)} bytes on every slot and "
+            "charges none of it: it comes out of the slack.",
+        )
+    if scenario.replayssm == "spec" and not sizing.ring_bytes:
+        why = "needs speculation (D above 0)" if not scenario.D else f"does nothing for {scenario.family} here"
+        return Advice(
+            topic="ReplaySSM is idle", text=f"--enable-linear-replayssm-spec {why}: draft states stay charged."
+        )
+    if sizing.ring_bytes_per_slot:
+        return Advice(
+            topic="ReplaySSM rings on every slot",
+            text=f"Every slot is charged a ring of {count(sizing.ring_bytes)} bytes "
+            f"(+{sizing.ring_factor - 1:.0%}): r* grows by the same factor. The specification calls the ring a "
+            "one-time deduction; for this family it is not.",
+        )
+    if sizing.ring_bytes and not sizing.drafts_charged:
+        return Advice(
+            topic="ReplaySSM rings are fixed",
+            text=f"One ring of {count(sizing.ring_bytes)} bytes for each request that may run and one more come off "
+            "the state budget before slots are counted; a lower --max-running-requests frees them.",
+        )
+    return None
+
+
+def _beyond(sizing: Sizing) -> Advice | None:
+    """Allocated but not charged: said where it is more than a page or two."""
+    if sizing.beyond is None or sizing.beyond < BEYOND_WORTH_SAYING:
+        return None
+    most = max(sizing.allocations, key=lambda row: (row.allocated or 0) - row.charged)
+    return Advice(
+        topic="More is allocated than charged",
+        text=f"{gib(sizing.beyond)} beyond rest come out of the slack of --mem-fraction-static, mostly "
+        f"{most.what} (charged {gib(most.charged)}, allocated {gib(most.allocated or 0)}). "
+        "Check that graph capture still fits.",
+    )
+
+
+def _role(sizing: Sizing) -> Advice | None:
+    scenario = sizing.scenario
+    if scenario.disaggregation_mode == "prefill" and scenario.D and not sizing.drafts_charged:
+        return Advice(topic="PD prefill", text="A prefill server charges no draft states, so D does not count in r*.")
+    if scenario.disaggregation_mode == "decode":
+        return Advice(
+            topic="PD decode",
+            text="A decode server may raise its slots after sizing, to (max_reqs + pre_alloc) x (1 + tracking slots) "
+            "if that is more; what it adds is not charged and not shown here.",
+        )
+    return None
+
+
+def _precision(sizing: Sizing) -> Advice | None:
+    gates = accuracy_gates(sizing.scenario)
+    return Advice(topic="Accuracy gate", text=validate_words(gates)) if gates else None
+
+
+def _ranks(sizing: Sizing) -> Advice | None:
+    scenario, ranks = sizing.scenario, sizing.scenario.attn_dp_size
+    if ranks == 1:
+        return None
+    divisors = {"--max-running-requests": asked_divisor(scenario), "--max-mamba-cache-size": pin_divisor(scenario)}
+    divided = [flag for flag, width in divisors.items() if width > 1]
+    flags = f"The engine divides {' and '.join(divided)} by {ranks}, so here " if divided else "Here "
+    bytes_of = "" if scenario.model else " Give the bytes of a rank at its attention TP width, tp_size / attn_dp_size."
+    return Advice(
+        topic="Attention DP",
+        text=f"Each of {ranks} ranks has pools of its own, and this page shows one of them. {flags}the flags are for "
+        f"the deployment as SGLang {scenario.release} reads them.{bytes_of}",
+    )
+
+
+def _stages(sizing: Sizing) -> Advice | None:
+    scenario = sizing.scenario
+    if scenario.pp_size == 1:
+        return None
+    overlap = f" It turns overlap off, so S is {sizing.S}." if sizing.resolved.strategy == "extra_buffer" else ""
+    charged = (
+        "Every rank is charged the largest stage"
+        if rules_of(scenario.release).charges_largest_stage
+        else f"SGLang {scenario.release} charges every rank all stages"
+    )
+    give = (
+        "."
+        if scenario.model
+        else ": give the state bytes of the stage with most linear layers and the KV bytes of the stage with most "
+        "attention layers."
+    )
+    return Advice(
+        topic="Pipeline stages",
+        text=f"{charged}{give}{overlap} A microbatch holds max(requests // {scenario.pp_size}, 1).",
+    )
+
+
+def _context(sizing: Sizing) -> Advice | None:
+    scenario, now = sizing.scenario, sizing.now
+    if scenario.context_length < scenario.L:
+        return Advice(
+            topic="L is above --context-length",
+            text=f"The server accepts {count(scenario.context_length)} tokens: an average L of {count(scenario.L)} "
+            "cannot occur.",
+        )
+    if isinstance(now, Split) and now.kv_tokens < scenario.context_length:
+        return Advice(
+            topic="KV pool below --context-length",
+            text=f"The KV pool holds {count(now.kv_tokens)} tokens, fewer than --context-length "
+            f"{count(scenario.context_length)}: the engine warns, and a request that long can never finish.",
+        )
+    return None
+
+
+def _release(sizing: Sizing) -> Advice | None:
+    """What is set and has no effect in this release: the engine does not say so."""
+    scenario, rules = sizing.scenario, rules_of(sizing.scenario.release)
+    idle = []
+    if scenario.skip_decode_lock and not rules.reads_skip_decode_lock:
+        idle.append("SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK")
+    if scenario.mamba_conv_dtype != "bfloat16" and not rules.reads_conv_dtype:
+        idle.append("SGLANG_MAMBA_CONV_DTYPE")
+    if scenario.split == "pin" and pin_is_ignored(scenario):
+        idle.append("--max-mamba-cache-size")
+    if not idle:
+        return None
+    verb = "has" if len(idle) == 1 else "have"
+    return Advice(
+        topic=f"Without effect in {scenario.release}",
+        text=f"{' and '.join(idle)} {verb} no effect in SGLang {scenario.release}. What changed when is on the page "
+        "Reference.",
+    )
+
+
+def idle_words(sizing: Sizing) -> str:
+    """Idle memory of one rank in words: what the binding pool leaves unused in the other."""
+    now = sizing.now
+    if isinstance(now, Refusal):
+        return ""
+    capped = sizing.scenario.max_total_tokens is not None
+    outside = f", {gib(now.memory.unsplit)} outside both pools by --max-total-tokens" if capped else ""
+    return f"Idle on each rank: {gib(now.memory.state_idle)} of state, {gib(now.memory.kv_idle)} of KV{outside}."

@@ -1,0 +1,314 @@
+"""The working: each formula with the user's own numbers in it, and the specification beside the engine."""
+
+from pydantic import BaseModel, ConfigDict
+
+from sizing.answers.solve import Sizing
+from sizing.basics.problems import Refusal
+from sizing.basics.step import Step
+from sizing.basics.units import (
+    GIB,
+    count,
+    gib,
+    number,
+    ratio_range_text,
+    ratio_text,
+    requests_text,
+    rest_text,
+    stated_ratio_text,
+)
+from sizing.engine.pools import SPECULATION_REQUESTS, is_pinned, pin_divisor, requests_charged, ring_bytes_fixed
+from sizing.engine.split import Split
+from sizing.releases.rules import rules_of
+from sizing.scenario.inputs import Scenario
+
+
+class Comparison(BaseModel):
+    """One quantity as the specification and as the engine have it, and why they differ (empty when they agree)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    quantity: str
+    specification: str
+    engine: str
+    why: str
+
+
+def working(sizing: Sizing) -> tuple[Step, ...]:
+    """The engine's solve of the split that is set, step by step; as far as it gets when the engine refuses."""
+    return (
+        *_balance_steps(sizing),
+        *(_split_steps(sizing, sizing.now) if isinstance(sizing.now, Split) else ()),
+    )
+
+
+def _balance_steps(sizing: Sizing) -> tuple[Step, ...]:
+    scenario = sizing.scenario
+    uses = " + ".join(str(use.count) for use in sizing.resolved.uses).replace("+ -", "- ")
+    rings = sizing.ring_bytes_per_slot
+    return (
+        Step(
+            quantity="S, slots per request",
+            formula="base + track buffer",
+            numbers=uses,
+            result=f"{sizing.S}",
+        ),
+        Step(
+            quantity="token_equiv",
+            formula="state bytes per slot / KV bytes per token",
+            numbers=f"{count(sizing.charged_slot_bytes - rings)} / {count(sizing.token_bytes)}",
+            result=f"{number(sizing.token_equiv)} tokens",
+        ),
+        Step(
+            quantity="r*, the balance ratio",
+            formula="(S + D) x token_equiv x dcp_size / L" + (" x (1 + ring / slot)" if rings else ""),
+            numbers=f"({sizing.S} + {sizing.drafts_charged}) x {number(sizing.token_equiv)} x {scenario.dcp_size} "
+            f"/ {count(scenario.L)}" + (f" x (1 + {count(rings)} / {count(sizing.slot_bytes)})" if rings else ""),
+            result=ratio_text(sizing.r_star),
+        ),
+    )
+
+
+def _split_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
+    scenario = sizing.scenario
+    return (
+        _slots_step(sizing, now),
+        Step(
+            quantity="mamba clamp",
+            formula="K // S",
+            numbers=f"{count(now.slots)} // {sizing.S}",
+            result=requests_text(now.clamp),
+        ),
+        _kv_bytes_step(sizing, now),
+        _tokens_step(sizing, now),
+        Step(
+            quantity="KV cap at L",
+            formula="KV tokens x dcp_size // L",
+            numbers=f"{count(now.kv_rows)} x {scenario.dcp_size} // {count(scenario.L)}",
+            result=requests_text(now.kv_cap),
+        ),
+        Step(
+            quantity="what runs",
+            formula="the smallest limit",
+            numbers=", ".join(f"{limit.name} {count(limit.requests)}" for limit in now.limits),
+            result=requests_text(now.runs),
+        ),
+        Step(
+            quantity="balance point",
+            formula="KV tokens x dcp_size // clamp",
+            numbers=f"{count(now.kv_rows)} x {scenario.dcp_size} // {count(now.clamp)}",
+            result=f"L = {count(now.crossing)}",
+        ),
+    )
+
+
+def _tokens_step(sizing: Sizing, now: Split) -> Step:
+    scenario, page = sizing.scenario, sizing.scenario.page_size
+    rows, formula = f"{count(now.kv_rest_bytes)} // {count(sizing.token_bytes)}", "KV bytes // KV bytes per token"
+    if scenario.max_total_tokens is not None:
+        rows = f"min({rows}, {count(scenario.max_total_tokens)})"
+        formula = f"min({formula}, max_total_tokens)"
+    return Step(
+        quantity="KV tokens on one rank",
+        formula=f"{formula}, whole pages",
+        numbers=f"{rows} // {page} x {page}",
+        result=count(now.kv_rows),
+    )
+
+
+def _slots_step(sizing: Sizing, now: Split) -> Step:
+    formula, numbers = _slots_by_ratio(sizing, now.ratio) if now.ratio is not None else _slots_by_count(sizing)
+    return Step(quantity="K, state slots", formula=formula, numbers=numbers, result=count(now.slots))
+
+
+def _slots_by_count(sizing: Sizing) -> tuple[str, str]:
+    """K by a pin or by the request count, with what it is divided by."""
+    scenario, rules = sizing.scenario, rules_of(sizing.scenario.release)
+    if is_pinned(scenario):
+        width, words, stated = pin_divisor(scenario), "the pin", scenario.max_mamba_cache_size
+    else:
+        width = pin_divisor(scenario)
+        asked = scenario.max_running_requests or (SPECULATION_REQUESTS if scenario.D else None)
+        stated = asked or rules.slots_without_radix
+        words = "radix cache off: one slot for each request asked" if asked else "radix cache off, no count asked"
+    shared = (" // attn_dp_size", f" // {width}") if width > 1 else ("", "")
+    return words + shared[0], f"{count(stated or 0)}{shared[1]}"
+
+
+def _slots_by_ratio(sizing: Sizing, ratio: float) -> tuple[str, str]:
+    """The formula for K of the release that runs, and the same with the numbers in (engine-sizing.md section 5)."""
+    scenario, rules, D = sizing.scenario, rules_of(sizing.scenario.release), sizing.drafts_charged
+    slot, r = count(sizing.charged_slot_bytes), stated_ratio_text(ratio)
+    rest = rest_text(scenario.rest_gib)
+    where = ", budget = rest x r / (1 + r)"
+    if rules.drafts == "in every slot":
+        drafts, filled = (" // (1 + D)", f" // {1 + D}") if D else ("", "")
+        shared = (" // attn_dp_size", f" // {pin_divisor(scenario)}") if pin_divisor(scenario) > 1 else ("", "")
+        return (
+            f"budget // slot{drafts}{shared[0]}{where}",
+            f"{rest} x {r} / (1 + {r}) // {slot}{filled}{shared[1]}",
+        )
+    if rules.drafts == "before the split":
+        ahead = requests_charged(scenario) * D * sizing.charged_slot_bytes
+        left = f"({rest} - {count(ahead)})" if D else rest
+        where = ", budget = (rest - requests x D x slot) x r / (1 + r)" if D else where
+        return f"budget // slot{where}", f"{left} x {r} / (1 + {r}) // {slot}"
+    taken, filled = _off_the_budget(sizing, rules.charges_padding)
+    budget = f"{rest} x {r} / (1 + {r})"
+    words = "budget"
+    if taken:
+        budget, words = f"({budget}{filled})", f"(budget{taken})"
+    if D:
+        return f"{words} // (slot x (1 + D / S)){where}", f"{budget} // ({slot} x (1 + {D} / {sizing.S}))"
+    return f"{words} // slot{where}", f"{budget} // {slot}"
+
+
+def _off_the_budget(sizing: Sizing, padding: bool) -> tuple[str, str]:
+    """What comes off the state budget before slots are counted: fixed rings and the padding slot."""
+    slot, D = count(sizing.charged_slot_bytes), sizing.drafts_charged
+    fixed = ring_bytes_fixed(sizing.scenario)
+    words, filled = (" - rings", f" - {count(fixed)}") if fixed else ("", "")
+    if padding:
+        words += " - (1 + D) x slot" if D else " - slot"
+        filled += f" - {1 + D} x {slot}" if D else f" - {slot}"
+    return words, filled
+
+
+def _kv_bytes_step(sizing: Sizing, now: Split) -> Step:
+    """rest less everything that is charged for state."""
+    padding = 1 if rules_of(sizing.scenario.release).charges_padding else 0
+    fixed, reserve = ring_bytes_fixed(sizing.scenario), now.memory.draft_reserve
+    pieces = [
+        ("(K + 1) x slot" if padding else "K x slot", (now.slots + padding) * sizing.charged_slot_bytes),
+        ("rings", fixed),
+        ("draft states", reserve),
+    ]
+    charged = [(words, taken) for words, taken in pieces if taken]
+    return Step(
+        quantity="KV bytes",
+        formula=" - ".join(["rest", *(words for words, _ in charged)]),
+        numbers=" - ".join([count(int(sizing.scenario.rest_gib * GIB)), *(count(taken) for _, taken in charged)]),
+        result=f"{count(now.kv_rest_bytes)} ({gib(now.kv_rest_bytes)})",
+    )
+
+
+def comparisons(sizing: Sizing) -> tuple[Comparison, ...]:
+    """The specification's closed forms beside the engine for the split that is set and for r*."""
+    scenario, now, said = sizing.scenario, sizing.now, sizing.predicted
+    rows = [
+        Comparison(
+            quantity="r*",
+            specification=ratio_text(sizing.r_star_specification),
+            engine=_best_range(sizing),
+            why=_r_star_why(sizing),
+        ),
+        *_direct(sizing),
+    ]
+    if isinstance(now, Refusal):
+        return (
+            *rows,
+            Comparison(quantity="clamp", specification=count(said.clamp), engine="refused", why=now.words),
+        )
+    if now.ratio is None:
+        return tuple(rows)  # the closed forms know ratios only
+    return (
+        *rows,
+        _compared("K, state slots", said.slots, now.slots, _slots_why(sizing)),
+        _compared("mamba clamp", said.clamp, now.clamp, _slots_why(sizing)),
+        _compared("KV tokens on one rank", said.kv_tokens, now.kv_rows, _tokens_why(scenario)),
+        _compared("KV cap at L", said.kv_cap, now.kv_cap, "follows from the tokens"),
+        *_whole_pages(scenario, said.kv_cap, now),
+    )
+
+
+def _whole_pages(scenario: Scenario, said: int, now: Split) -> tuple[Comparison, ...]:
+    """Said only where whole pages hold fewer requests than tokens // L."""
+    if now.kv_cap_whole_pages == now.kv_cap:
+        return ()
+    page = count(scenario.page_size * scenario.dcp_size)
+    why = f"a request occupies whole pages of page_size x dcp_size = {page} tokens"
+    return (_compared("KV cap in whole pages", said, now.kv_cap_whole_pages, why),)
+
+
+def _compared(quantity: str, specification: int, engine: int, why: str) -> Comparison:
+    return Comparison(
+        quantity=quantity,
+        specification=count(specification),
+        engine=count(engine),
+        why="" if specification == engine else why,
+    )
+
+
+def _best_range(sizing: Sizing) -> str:
+    best = sizing.optimum
+    if best is None:
+        return "no split runs"
+    if best.ratio_low is None:
+        return "ratio ignored"
+    return f"{ratio_range_text(best.ratio_low, best.ratio_high)} run {count(best.runs)}"
+
+
+def _direct(sizing: Sizing) -> tuple[Comparison, ...]:
+    """Under DCP a replicated draft KV does not shard; the engine charges EAGLE and MTP once all the same."""
+    if sizing.r_star_direct is None:
+        return ()
+    return (
+        Comparison(
+            quantity="r*, direct solve for a replicated draft KV",
+            specification=ratio_text(sizing.r_star_direct),
+            engine=ratio_text(sizing.r_star),
+            why="the direct solve says what the draft pool costs on every rank; the engine's is what it charges",
+        ),
+    )
+
+
+def _r_star_why(sizing: Sizing) -> str:
+    best = sizing.optimum
+    if best is None or best.ratio_low is None:
+        return ""
+    if sizing.r_star != sizing.r_star_specification:
+        return f"{' and '.join(_charged_otherwise(sizing))}: r* = {ratio_text(sizing.r_star)} with what it charges"
+    inside = best.ratio_low <= sizing.r_star <= (best.ratio_high or sizing.r_star)
+    if inside:
+        return "whole slots, the padding slot and whole requests make a range of ratios equally good"
+    runs = f" and runs {count(sizing.balanced.runs)}" if isinstance(sizing.balanced, Split) else ""
+    return f"whole slots, the padding slot and whole requests: r* lies beside the best range{runs}"
+
+
+def _charged_otherwise(sizing: Sizing) -> list[str]:
+    """Why the engine's r* is another than the specification's."""
+    found = []
+    if sizing.token_bytes != sizing.target_token_bytes:
+        found.append("the engine divides by the draft KV too")
+    if sizing.ring_bytes_per_slot:
+        found.append(f"it charges a ring of {count(sizing.ring_bytes_per_slot)} bytes on every slot")
+    if sizing.charged_slot_bytes - sizing.ring_bytes_per_slot != sizing.slot_bytes:
+        found.append("it charges all pipeline stages on every rank")
+    return found or ["it charges another number of draft states"]
+
+
+def _slots_why(sizing: Sizing) -> str:
+    scenario, rules = sizing.scenario, rules_of(sizing.scenario.release)
+    if sizing.ring_bytes_per_slot:
+        return f"ReplaySSM: a ring of {count(sizing.ring_bytes_per_slot)} bytes is charged on every slot"
+    if ring_bytes_fixed(scenario):
+        return f"ReplaySSM: fixed rings of {count(ring_bytes_fixed(scenario))} bytes and one slot come off the budget"
+    if sizing.drafts_charged and rules.drafts == "joint":
+        return (
+            "the engine solves for draft states too (D / S of a slot each, 1 + D padding); the printed code ignores D"
+        )
+    if sizing.drafts_charged:
+        return f"SGLang {scenario.release} takes draft states {_DRAFTS[rules.drafts]}; the printed code ignores D"
+    return "the engine takes one padding slot off the budget" if rules.charges_padding else "whole numbers"
+
+
+_DRAFTS = {"in every slot": "for every slot", "before the split": "off rest before the split"}
+
+
+def _tokens_why(scenario: Scenario) -> str:
+    if scenario.max_total_tokens is not None:
+        return "--max-total-tokens caps the pool"
+    pages = f"whole pages of {scenario.page_size}" if scenario.page_size > 1 else "whole slots"
+    if scenario.D:
+        return f"KV gets rest minus whole slots and draft states, divided by target and draft KV bytes, in {pages}"
+    slots = "K + 1" if rules_of(scenario.release).charges_padding else "K"
+    return f"KV gets rest minus {slots} whole slots, in {pages}"

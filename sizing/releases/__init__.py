@@ -1,0 +1,1 @@
+"""What each SGLang release does in its own way."""

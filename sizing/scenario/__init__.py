@@ -1,0 +1,1 @@
+"""What a user states, and what a model fills in."""
