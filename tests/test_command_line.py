@@ -162,9 +162,7 @@ def test_problem_unreadable_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (tmp_path, "IsADirectoryError"),
         (binary, "UnicodeDecodeError"),
     ]:
-        with pytest.raises(SystemExit) as stopped:
-            main(["plan", str(file)])
-        assert stopped.value.code == 2
+        assert main(["plan", str(file)]) == 2
         assert capsys.readouterr().err == (
             f"{file} cannot be read as text ({error}). Name a JSON file, or - for standard input.\n"
         )
@@ -174,8 +172,7 @@ def test_problem_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str
     """What is wrong in a file is said of that file."""
     file = tmp_path / "scenario.json"
     file.write_text("[]", encoding="utf-8")
-    with pytest.raises(SystemExit):
-        main(["plan", str(file)])
+    assert main(["plan", str(file)]) == 2
     assert capsys.readouterr().err == f"In {file}: it holds no named values. Write an object such as {EXAMPLE}.\n"
 
 

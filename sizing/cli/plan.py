@@ -1,0 +1,101 @@
+"""`plan`: solve a scenario given as JSON."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from sizing.answers.flip_points import flips
+from sizing.answers.limit_panel import lifts
+from sizing.answers.solve import Sizing, solve
+from sizing.basics.problems import Problem, RefusedError
+from sizing.basics.units import count
+from sizing.cli.shared import (
+    add_choice,
+    add_sheet,
+    aligned,
+    chosen,
+    print_json,
+    read_scenarios,
+    stop,
+    write,
+    write_sheet,
+)
+from sizing.exchange.answer import SizingAnswer
+from sizing.exchange.exports import result_json
+from sizing.exchange.scenario_file import to_file
+from sizing.exchange.sizing_answer import sizing_answer
+from sizing.explain.launch_flags import flags
+from sizing.explain.verdict import advice, verdict
+from sizing.explain.working import comparisons, working
+from sizing.scenario.inputs import DEFAULTS, FIELDS, extra
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    plan = commands.add_parser(
+        "plan",
+        help="solve a scenario given as JSON",
+        description="Solve a scenario. FILE holds a JSON object with the inputs that differ from the worked example "
+        '(Kimi-K3 at TP8), for instance {"L": 16384, "D": 4}; - reads standard input.',
+        epilog=_fields_help(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    plan.add_argument("file", metavar="FILE", help="JSON file, or - for standard input")
+    plan.add_argument("--json", action="store_true", help="print every number as JSON instead of a short table")
+    add_sheet(plan)
+    plan.add_argument("--save", metavar="OUT", help="write the scenario as a file that the page Compare loads")
+    add_choice(plan)
+    plan.set_defaults(run=run, answer=SizingAnswer)
+
+
+def _fields_help() -> str:
+    lines = ["inputs (name, default, what):"]
+    for name, field in FIELDS.items():
+        unit = f" [{extra(name, 'unit')}]" if extra(name, "unit") else ""
+        flag = f" ({extra(name, 'flag')})" if extra(name, "flag") else ""
+        lines.append(f"  {name} = {json.dumps(DEFAULTS[name])}{unit}{flag}\n      {field.description}")
+    return "\n".join(lines)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Solve and print; gives the exit status."""
+    kept = read_scenarios(options.file)
+    scenario = chosen(kept, options.scenario)
+    try:
+        sizing = solve(scenario)
+    except RefusedError as refused:
+        stop([Problem(where="", sentence=str(refused))], refused.refusal.kind)
+    answer = sizing_answer(sizing)
+    if options.sheet:
+        write_sheet(scenario, Path(options.sheet), kept)
+    if options.save:
+        write(Path(options.save), to_file([scenario]).encode("utf-8"), where="--save")
+    if options.json:
+        print_json(answer, **json.loads(result_json(sizing)))
+    else:
+        print(_as_table(sizing), flush=True)
+    return answer.status
+
+
+def _as_table(sizing: Sizing) -> str:
+    words = flags(sizing)
+    steps = [(step.quantity, step.result, f"{step.formula}: {step.numbers}") for step in working(sizing)]
+    beside = [(row.quantity, f"{row.specification} / {row.engine}", row.why) for row in comparisons(sizing) if row.why]
+    limits = [
+        (row.place or "-", f"{row.limit.name} {count(row.limit.requests)}", row.lifted_by) for row in lifts(sizing)
+    ]
+    turns = [(turn.quantity, turn.now, f"{turn.flips_at} {turn.then}".strip()) for turn in flips(sizing)]
+    parts = [verdict(sizing).text, "", *aligned(steps)]
+    parts += ["", "limits, the smallest first, and what lifts them:", *aligned(limits)] if limits else []
+    parts += ["", "input, now, and where the other pool is short first:", *aligned(turns)] if turns else []
+    parts += ["", "specification / engine, where they differ:", *aligned(beside)] if beside else []
+    if words:
+        parts += [
+            "",
+            f"set: {words.ratio or words.pin}",
+            *([f" or: {words.pin}"] if words.ratio and words.pin else []),
+            words.why,
+        ]
+    parts += ["", *[f"{item.topic}. {item.text}" for item in advice(sizing)]]
+    return "\n".join(parts)

@@ -1,0 +1,68 @@
+"""`target`: solve for what carries wanted requests."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from sizing.answers.target import Answer, aim
+from sizing.basics.problems import Problem, RefusedError
+from sizing.cli.shared import REFUSED, add_choice, add_sheet, aligned, chosen, read_scenarios, stop, write_sheet
+from sizing.exchange.answer import SizingAnswer
+from sizing.exchange.wanted_text import read_wants
+from sizing.explain.target_words import NEAR_COLUMNS, WAY_COLUMNS, gates, headline, near_rows, way_rows
+from sizing.scenario.inputs import Scenario, changed
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    target = commands.add_parser(
+        "target",
+        help="solve for what carries wanted requests",
+        description="What to set so that so many requests of L run at once, or what does not fit and what would. FILE "
+        "holds a scenario as for plan; - reads standard input.",
+    )
+    target.add_argument("file", metavar="FILE", help="JSON file, or - for standard input")
+    target.add_argument("requests", metavar="REQUESTS", help="wanted requests of the whole deployment")
+    target.add_argument("--length", metavar="L", help="context per request [tokens] (the scenario's)")
+    target.add_argument(
+        "--also",
+        metavar="L:REQUESTS",
+        action="append",
+        default=[],
+        help="a further length and the requests wanted of it, such as 32K:16; give it again for each",
+    )
+    add_choice(target)
+    add_sheet(target)
+    target.add_argument("--json", action="store_true", help="print the answer as JSON instead of tables")
+    target.set_defaults(run=run, answer=SizingAnswer)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Solve and print; gives the exit status."""
+    kept = read_scenarios(options.file)
+    scenario = chosen(kept, options.scenario)
+    if options.length is not None:
+        at_length = changed(scenario, L=options.length)
+        scenario = at_length if isinstance(at_length, Scenario) else stop(at_length)
+    labels = {"requests": "REQUESTS"}
+    wants, problems = read_wants(scenario.L, options.requests, options.also, line="--also {}", labels=labels)
+    if problems or not wants:
+        stop(problems or [Problem(where="REQUESTS", sentence="REQUESTS is empty: give a number.")])
+    try:
+        answer = aim(scenario, wants)
+    except RefusedError as refused:
+        stop([Problem(where="", sentence=str(refused))], refused.refusal.kind)
+    print("\n".join(_target_lines(answer)), flush=True)
+    if options.sheet:
+        write_sheet(scenario, Path(options.sheet), kept, wants)
+    return 0 if answer.setting else REFUSED
+
+
+def _target_lines(answer: Answer) -> list[str]:
+    lines = [headline(answer)]
+    if answer.setting is not None:
+        return [*lines, *answer.setting.flags]
+    lines += ["", f"{', '.join(WAY_COLUMNS)}:", *aligned(way_rows(answer))]
+    lines += [f"Accuracy gate {at}. {gate}" for at, gate in enumerate(gates(answer), start=1)]
+    near = near_rows(answer)
+    return [*lines, "", f"nearest points that fit: {', '.join(NEAR_COLUMNS)}", *aligned(near)] if near else lines

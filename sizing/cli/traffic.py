@@ -1,0 +1,83 @@
+"""`traffic`: solve for real traffic in place of one L."""
+
+import argparse
+from typing import Any, get_args
+
+from sizing.basics.problems import Problem, RefusedError
+from sizing.cli.shared import REFUSED, add_choice, aligned, chosen, read_scenarios, stop, stop_with
+from sizing.exchange.answer import TrafficAnswer
+from sizing.traffic import words as traffic_words
+from sizing.traffic.exports import traffic_json
+from sizing.traffic.reading import TraceError, read_trace
+from sizing.traffic.running import Traffic, traffic_of
+from sizing.traffic.sessions import residency, room
+from sizing.traffic.shapes import LogNormal
+from sizing.traffic.workload import LABELS, Shape, Workload, mix_of_workload, read_workload
+
+COLUMNS = ("input", "output", "length", "count")  # of a trace, as options name them
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    traffic = commands.add_parser(
+        "traffic",
+        help="solve for real traffic in place of one L",
+        description="What really runs of real traffic, at a risk that KV overflows, and the best split for it. FILE "
+        "holds a scenario as for plan; - reads standard input. TRACE is a file of requests (a trace, a benchmark's "
+        f"result or a histogram, as CSV, JSON or Parquet) or one of the shapes {', '.join(get_args(Shape))}.",
+    )
+    traffic.add_argument("file", metavar="FILE", help="JSON file, or - for standard input")
+    traffic.add_argument("trace", metavar="TRACE", help="file of requests, or a shape")
+    for name, what in LABELS.items():
+        if name != "shape":
+            default = "the mean length" if (first := Workload.model_fields[name].default) is None else first
+            shape = ", of the shape log-normal" if name in LogNormal.model_fields else ""
+            words = f"{what}{shape} ({default})".replace("%", "%%")
+            traffic.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=words)
+    for name in COLUMNS:
+        traffic.add_argument(f"--{name}-column", metavar="NAME", help="of TRACE, where it is not found by its name")
+    traffic.add_argument("--json", action="store_true", help="print every number as JSON instead of tables")
+    add_choice(traffic)
+    traffic.set_defaults(run=run, answer=TrafficAnswer)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read, solve and print; gives the exit status."""
+    scenario = chosen(read_scenarios(options.file), options.scenario)
+    is_shape = options.trace in get_args(Shape)
+    typed = {name: getattr(options, name) for name in LABELS if name != "shape"}
+    stated = {name: value for name, value in typed.items() if value is not None}
+    workload = read_workload(stated | ({"shape": options.trace} if is_shape else {}))
+    if not isinstance(workload, Workload):
+        stop(workload)
+    columns = {f"{name}_column": getattr(options, f"{name}_column") for name in COLUMNS}
+    try:
+        mix = mix_of_workload(workload) if is_shape else read_trace(options.trace, **columns)
+        traffic = traffic_of(scenario, mix, workload.risk)
+    except TraceError as fault:
+        stop_with(str(fault), where="TRACE")
+    except RefusedError as refused:
+        stop([Problem(where="", sentence=str(refused))], refused.refusal.kind)
+    print(traffic_json(traffic) if options.json else "\n".join(_traffic_lines(traffic, workload)), flush=True)
+    return 0 if traffic.ways else REFUSED
+
+
+def _traffic_lines(traffic: Traffic, workload: Workload) -> list[str]:
+    tables = [
+        (traffic_words.WAY_COLUMNS, traffic_words.way_rows(traffic)),
+        (traffic_words.shift_columns(traffic), traffic_words.shift_rows(traffic)),
+        (traffic_words.LENGTH_COLUMNS, traffic_words.length_rows(traffic)),
+    ]
+    lines = [traffic_words.headline(traffic), *traffic_words.reasons(traffic).splitlines()]
+    lines.append(traffic_words.synthetic(traffic.mix) if traffic.mix.synthetic else traffic.mix.note)
+    lines += [traffic_words.whose(traffic), traffic_words.best_words(traffic)]
+    waiting = workload.idle_sessions and traffic_words.keeps_sessions(traffic)
+    if waiting:
+        found = {way.name: residency(traffic, way, workload) for way in traffic.ways}
+        tables.append((traffic_words.RESIDENCY_COLUMNS, traffic_words.residency_rows(found, traffic)))
+    for columns, rows in tables:
+        lines += ["", *aligned([columns, *rows])]
+    if workload.idle_sessions:
+        kept = traffic_words.room_words(room(traffic, workload), traffic) if waiting else traffic_words.NOT_KEPT
+        lines += ["", kept]
+    return [*lines, "", traffic_words.model_words(traffic), traffic_words.NOT_MODELLED]
