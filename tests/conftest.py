@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sizing.__main__ import main
+from sizing.cli.main import main
 
 Ran = tuple[object, str, str]  # exit status, what was printed, what was said on the error stream
 Run = Callable[..., Ran]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sizing import Scenario, solve
-from sizing.__main__ import main
+from sizing.cli.main import main
 from sizing.exchange.scenario_file import EXAMPLE, MAX_LENGTH
 from sizing.explain.verdict import verdict
 from sizing.scenario.inputs import FIELDS

@@ -11,9 +11,9 @@ from streamlit.testing.v1 import AppTest
 from pages.parts.presented import PRESENT
 from pages.parts.sheet import FAULTY, MADE
 from sizing import Scenario, solve
-from sizing.__main__ import main
 from sizing.answers.carrying_settings import Want
 from sizing.answers.compare import differing_inputs, headline_of, names_of, results, solved
+from sizing.cli.main import main
 from sizing.exchange.link import KEPT, WANT, kept_to_query
 from sizing.exchange.scenario_file import from_file, to_file
 from sizing.figures import DARK, LIGHT, painted

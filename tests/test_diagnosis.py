@@ -9,9 +9,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from sizing import Split
-from sizing.__main__ import main
 from sizing.bootlog import read_file, read_text
 from sizing.bootlog.diagnosis import agrees, as_printed, cured, diagnose, likely_model, models_that_fit, no_cure
+from sizing.cli.main import main
 from sizing.command import read_command
 from sizing.explain.launch_flags import flags
 from tests.conftest import Run

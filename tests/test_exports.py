@@ -11,8 +11,8 @@ import pytest
 from pydantic import BaseModel
 
 from sizing import Scenario, Sizing, Split, solve
-from sizing.__main__ import main
 from sizing.answers.curves import over_context, over_ratio
+from sizing.cli.main import main
 from sizing.engine.split import Memory
 from sizing.exchange.exports import (
     SPLIT_UNITS,

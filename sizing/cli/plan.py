@@ -15,7 +15,6 @@ from sizing.cli.shared import (
     add_sheet,
     aligned,
     chosen,
-    print_json,
     read_scenarios,
     stop,
     write,
@@ -66,16 +65,12 @@ def run(options: argparse.Namespace) -> int:
         sizing = solve(scenario)
     except RefusedError as refused:
         stop([Problem(where="", sentence=str(refused))], refused.refusal.kind)
-    answer = sizing_answer(sizing)
     if options.sheet:
         write_sheet(scenario, Path(options.sheet), kept)
     if options.save:
         write(Path(options.save), to_file([scenario]).encode("utf-8"), where="--save")
-    if options.json:
-        print_json(answer, **json.loads(result_json(sizing)))
-    else:
-        print(_as_table(sizing), flush=True)
-    return answer.status
+    print(result_json(sizing) if options.json else _as_table(sizing), flush=True)
+    return sizing_answer(sizing).status
 
 
 def _as_table(sizing: Sizing) -> str:

@@ -18,6 +18,7 @@ from sizing.answers.limit_panel import lifts
 from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal
 from sizing.engine.split import Split
+from sizing.exchange.sizing_answer import sizing_answer
 from sizing.explain.launch_flags import flags
 from sizing.explain.verdict import advice, verdict
 from sizing.figures.ratio import ratios_drawn
@@ -127,6 +128,7 @@ def result_json(sizing: Sizing) -> str:
             "flips": [turn.model_dump() for turn in flips(sizing)],
             "advice": [item.model_dump() for item in advice(sizing)],
             "sizing": sizing.model_dump(mode="json"),
+            "answer": sizing_answer(sizing).model_dump(mode="json"),
         }
     )
 
