@@ -102,6 +102,7 @@ def write_sheet(scenario: Scenario, out: Path, kept: Sequence[Scenario], wants: 
 
 
 def write(out: Path, data: bytes, where: str) -> None:
+    """Write a file, or stop and say why not."""
     try:
         out.write_bytes(data)
     except OSError as error:
@@ -109,10 +110,12 @@ def write(out: Path, data: bytes, where: str) -> None:
 
 
 def add_choice(command: argparse.ArgumentParser) -> None:
+    """Declare which scenario of a file is meant."""
     command.add_argument("--scenario", metavar="N", type=int, help="which one of a file that the page Compare saved")
 
 
 def add_sheet(command: argparse.ArgumentParser) -> None:
+    """Declare the review sheet."""
     command.add_argument(
         "--sheet",
         metavar="OUT",
