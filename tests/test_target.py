@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from sizing import RefusedError, Scenario, Split, solve
 from sizing.answers.carrying_settings import Setting, Want, setting_of
-from sizing.answers.optimum import running
+from sizing.answers.what_runs import running
 from sizing.answers.target import Answer, Near, Row, aim
 from sizing.basics.units import GIB
 from sizing.engine.pools import (

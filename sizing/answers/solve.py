@@ -4,7 +4,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from sizing import specification
-from sizing.answers.optimum import Optimum, Pair, best_pair, best_split, running
+from sizing.answers.optimum import Optimum, Pair, best_pair, best_split, pin_flag
+from sizing.answers.what_runs import running, slots_taken
 from sizing.basics.problems import Refusal
 from sizing.basics.units import GIB, flag_ratio
 from sizing.engine.allocation import Allocation, allocations, beyond
@@ -14,8 +15,6 @@ from sizing.engine.pools import (
     asking,
     draft_row_bytes,
     is_pinned,
-    pin_from_slots,
-    pin_is_ignored,
     pools_from_slots,
     rank_of,
     ratio_is_ignored,
@@ -23,7 +22,6 @@ from sizing.engine.pools import (
     ring_bytes,
     ring_bytes_per_slot,
     slot_bytes,
-    slots_from_ratio,
     target_token_bytes,
     token_bytes,
 )
@@ -72,8 +70,10 @@ class Sizing(BaseModel):
     default: Split | Refusal
     """The split at the engine's default ratio."""
     optimum: Optimum | None
+    by_ratio: Split | Refusal | None
+    """The split at the optimum's ratio as it is typed (r* where that is one of the best); None where there is none."""
     pinned: Split | Refusal | None
-    """The safe pin of the optimum, solved; None where there is no optimum or the release ignores a pin."""
+    """The pin of the optimum, solved; None where there is no optimum or the release ignores a pin."""
     pin_flag: int | None
     """What to write after --max-mamba-cache-size for it [slots of the deployment]."""
     raised: Split | None
@@ -107,8 +107,8 @@ def solve(scenario: Scenario) -> Sizing:
     r_flag = flag_ratio(r_star)
     ratio = r_flag if scenario.split == "balanced" else scenario.mamba_full_memory_ratio
     now = _solve_now(scenario, rank, ratio)
-    optimum = best_split(scenario, rank)
-    pinnable = optimum if optimum and not pin_is_ignored(scenario) else None
+    optimum = best_split(scenario, rank, liked=r_flag)
+    pin = pin_flag(scenario, optimum) if optimum else None
     raised_flag, raised = _raised(scenario, ratio, rank, now)
     found = allocations(scenario, rank, now) if isinstance(now, Split) else ()
     state, ring = slot_bytes(scenario), ring_bytes_per_slot(scenario)
@@ -133,8 +133,9 @@ def solve(scenario: Scenario) -> Sizing:
         balanced=_by_ratio(scenario, rank, r_flag),
         default=_by_ratio(scenario, rank, DEFAULT_RATIO),
         optimum=optimum,
-        pinned=solve_split(scenario, rank, r_flag, pinnable.pin, pinned=True) if pinnable else None,
-        pin_flag=pin_from_slots(scenario, pinnable.pin) if pinnable else None,
+        by_ratio=_by_ratio(scenario, rank, optimum.ratio) if optimum and optimum.ratio else None,
+        pinned=solve_split(scenario, rank, r_flag, optimum.pin, pinned=True) if optimum and pin else None,
+        pin_flag=pin,
         raised=raised,
         raised_flag=raised_flag,
         pair=best_pair(scenario, rank),
@@ -167,8 +168,7 @@ def _raised(scenario: Scenario, ratio: float, rank: Rank, now: Split | Refusal) 
     if not tried.size:
         return None, None
     rising = asking(scenario, rank, tried)
-    slots = now.slots if is_pinned(scenario) else np.maximum(slots_from_ratio(rising, ratio), 0)
-    runs = running(pools_from_slots(rising, slots), scenario.L)
+    runs = running(pools_from_slots(rising, slots_taken(scenario, rising, ratio)), scenario.L)
     if runs.max() <= now.runs:
         return None, None
     flag = int(tried[int(np.argmax(runs))]) * asked_divisor(scenario)

@@ -10,8 +10,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.alternatives import Way, ways
-from sizing.answers.carrying_settings import Need, Setting, Want, fits, last_that, need, need_of, setting_of
+from sizing.answers.carrying_settings import Need, Setting, Want, fits, need, need_of, setting_of
 from sizing.answers.optimum import most_by_state
+from sizing.answers.what_runs import last_that
 from sizing.basics.units import GIB, count, requests_text, rest_text
 from sizing.engine.pools import Rank, rank_of
 from sizing.scenario.inputs import MAX_REQUESTS, MAX_REST_GIB, Scenario

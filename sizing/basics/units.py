@@ -65,6 +65,25 @@ def _typed(value: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+RATIO_DIGITS = range(2, 18)  # the shortest text that lies in the range; 17 digits name any float
+
+
+def typed_ratio(low: float, high: float | None) -> float:
+    """The ratio [-] in a range that takes the fewest digits: near the geometric middle, or just above an open range's
+    low end.
+
+    >>> typed_ratio(2.42239, 2.53334), typed_ratio(4.11, None)
+    (2.5, 4.2)
+    """
+    middle = Decimal(low if high is None else (low * high) ** 0.5)
+    for digits in RATIO_DIGITS:
+        step = Decimal(1).scaleb(middle.adjusted() - digits + 1)
+        found = float(middle.quantize(step, rounding=ROUND_CEILING) if high is None else middle.quantize(step))
+        if low <= found <= (found if high is None else high):
+            return found
+    return low
+
+
 def ratio_range_text(low: float, high: float | None) -> str:
     """A range of ratios [-] that lies inside the exact one, so that each end can be typed; open without a high end.
 

@@ -31,6 +31,9 @@ MAX_BYTES = 2**50  # a bound for hostile input, far above any GPU
 MAX_REST_GIB = 65_536
 MAX_RATIO = 1_000_000_000
 MAX_REQUESTS = 1_000_000
+MAX_D = 256
+MAX_DCP = 64
+MAX_PIN = 10_000_000  # [slots of the deployment]
 MAX_L = 2**24
 # Twice this (rescaled to float32), times the most requests, times the most drafts, still fits an int64.
 MAX_SLOT_BYTES = 2**34
@@ -90,7 +93,7 @@ class Scenario(BaseModel):
         unit="tokens",
         flag="--speculative-num-draft-tokens",
         ge=0,
-        le=256,
+        le=MAX_D,
     )
     dcp_size: Whole = _input(
         1,
@@ -98,7 +101,7 @@ class Scenario(BaseModel):
         "Decode context parallelism: the KV rows of one request are spread over this many ranks.",
         flag="--dcp-size",
         ge=1,
-        le=64,
+        le=MAX_DCP,
     )
     mamba_ssm_dtype: StateDtype = _input(
         "float32",
@@ -149,7 +152,7 @@ class Scenario(BaseModel):
         unit="slots",
         flag="--max-mamba-cache-size",
         ge=1,
-        le=10_000_000,
+        le=MAX_PIN,
     )
     mamba_radix_cache_strategy: Strategy = _input(
         "auto",

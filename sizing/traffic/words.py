@@ -28,7 +28,7 @@ def headline(traffic: Traffic) -> str:
     at = f"at {percent(traffic.risk)} risk"
     if best is None:
         return f"No split runs a request of this traffic {at}{ranks(traffic)}."
-    most, any_split = best.now.runs, traffic.optimum.runs if traffic.optimum else 0
+    most, any_split = best.now.runs, traffic.optimum.unspared if traffic.optimum else 0
     more = f" ({count(any_split)} with no slot to spare)" if any_split > most else ""
     if now is None:
         said = f"As set SGLang would refuse to start; the best split runs {requests_text(most)}{ranks(traffic)}"
