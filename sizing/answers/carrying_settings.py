@@ -26,7 +26,7 @@ from sizing.engine.pools import (
     rank_of,
     slots_from_ratio,
 )
-from sizing.scenario.inputs import MAX_L, MAX_RATIO, MAX_REQUESTS, Scenario, Tokens, Whole
+from sizing.scenario.inputs import MAX_L, MAX_REQUESTS, Scenario, Tokens, Whole
 
 
 class Want(BaseModel):

@@ -149,7 +149,7 @@ def _ranks_with_drafts(scenario: Scenario) -> tuple[Whole, Rank | None]:
     if not found:
         return np.zeros(0, np.int64), None
     first = next(iter(found.values()))
-    stacked = {
+    stacked: dict[str, Any] = {
         name: np.array([getattr(rank, name) for rank in found.values()])
         for name in Rank._fields
         if isinstance(getattr(first, name), int | float)

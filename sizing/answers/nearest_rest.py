@@ -1,8 +1,8 @@
 """The `rest` nearest to what it is at which the other pool is short first, exactly to a thousandth of a GiB.
 
 With K held, more rest means more KV: over a stretch of rest with one K the KV pool is short first up to some point and
-the state pool from there on. With rest K only grows. So the two ends of any stretch bound what happens inside: a stretch
-where nothing can is left out, another is cut where K changes, the nearest first.
+the state pool from there on. With rest K only grows. So the two ends of a stretch bound what happens inside: one where
+nothing can flip is left out, another is cut where K changes, the nearest first.
 """
 
 from collections.abc import Callable, Iterator
@@ -45,8 +45,8 @@ def nearest_rest(scenario: Scenario, ratio: float, here: PoolName, reach: int) -
             lows, highs = lows[nearer], highs[nearer]
         fewest, most = deployment.slots(lows), deployment.slots(highs)
         may = deployment.possible(lows, highs, fewest, most)
-        one_K = may & (fewest == most)
-        found = deployment.nearest_inside(lows[one_K], highs[one_K], fewest[one_K], at)
+        alike = may & (fewest == most)
+        found = deployment.nearest_inside(lows[alike], highs[alike], fewest[alike], at)
         best = min([*found.tolist(), *([] if best is None else [best])], key=lambda step: abs(step - at), default=None)
         cut = may & (fewest < most)
         if cut.any():
@@ -119,11 +119,16 @@ def _doubling(at: float, low: int, high: int) -> Stretches:
 def _cut(lows: Whole, highs: Whole, fewest: Whole, most: Whole, slots: Callable[[Whole], Any]) -> Stretches:
     """The stretches in parts: of one K each where they have few, else of equal length."""
     few = most - fewest < PARTS
-    parts = [_at_each_K(lows[few], highs[few], fewest[few], most[few], slots), _evenly(lows[~few], highs[~few])]
+    parts = [
+        _where_slots_change(lows[few], highs[few], fewest[few], most[few], slots),
+        _evenly(lows[~few], highs[~few]),
+    ]
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
-def _at_each_K(lows: Whole, highs: Whole, fewest: Whole, most: Whole, slots: Callable[[Whole], Any]) -> Stretches:
+def _where_slots_change(
+    lows: Whole, highs: Whole, fewest: Whole, most: Whole, slots: Callable[[Whole], Any]
+) -> Stretches:
     """Cut where K changes."""
     wanted = fewest[:, None] + np.arange(1, PARTS)
     shape = wanted.shape

@@ -172,8 +172,8 @@ def ratio_range(scenario: Scenario, rank: Rank, low: int, high: int) -> tuple[fl
 
 
 def ratio_for(scenario: Scenario, rank: Rank, low: int, high: int, liked: float | None = None) -> float | None:
-    """A ratio [-] to type that gives K from `low` to `high` [slots per rank]: the one that is liked if it does, else one
-    with few digits; None where no ratio does."""
+    """A ratio [-] to type that gives K from `low` to `high` [slots per rank]: the one that is liked if it does, else
+    one with few digits; None where no ratio does."""
     if ratio_is_ignored(scenario):
         return None
     if liked is not None and liked <= MAX_RATIO and low <= slots_from_ratio(rank, liked) <= high:

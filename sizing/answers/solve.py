@@ -106,7 +106,7 @@ def solve(scenario: Scenario) -> Sizing:
     )
     r_flag = flag_ratio(r_star)
     ratio = r_flag if scenario.split == "balanced" else scenario.mamba_full_memory_ratio
-    now = _solve_now(scenario, rank, ratio)
+    now = solve_now(scenario, rank, ratio)
     optimum = best_split(scenario, rank, liked=r_flag)
     pin = pin_flag(scenario, optimum) if optimum else None
     raised_flag, raised = _raised(scenario, ratio, rank, now)
@@ -153,7 +153,8 @@ def _by_ratio(scenario: Scenario, rank: Rank, ratio: float) -> Split | Refusal:
     return solve_split(scenario, rank, ratio, slots_unpinned(scenario, rank, ratio))
 
 
-def _solve_now(scenario: Scenario, rank: Rank, ratio: float) -> Split | Refusal:
+def solve_now(scenario: Scenario, rank: Rank, ratio: float) -> Split | Refusal:
+    """The split that the settings give, `ratio` [-] standing in for the one that is set; or the refusal."""
     return solve_split(scenario, rank, ratio, slots_set(scenario, rank, ratio), pinned=is_pinned(scenario))
 
 
@@ -173,7 +174,7 @@ def _raised(scenario: Scenario, ratio: float, rank: Rank, now: Split | Refusal) 
         return None, None
     flag = int(tried[int(np.argmax(runs))]) * asked_divisor(scenario)
     more = scenario.model_copy(update={"max_running_requests": flag})
-    found = _solve_now(more, rank_of(more), ratio)
+    found = solve_now(more, rank_of(more), ratio)
     return (flag, found) if isinstance(found, Split) else (None, None)
 
 

@@ -25,10 +25,10 @@ PROBES = 64  # values tried in one vectorised call; a search over 2**34 of them 
 
 
 def slots_taken(scenario: Scenario, rank: Rank, ratio: Numeric, pin: Numeric | None = None) -> Any:
-    """K [slots per rank] that the settings give, in the engine's order: the pin, the request count where the radix cache
-    is off, the ratio [-]. Never below 0. `pin` [slots of the deployment] stands in for the scenario's own."""
+    """K [slots per rank] that the settings give, in the engine's order: the pin, the request count where the radix
+    cache is off, the ratio [-]. Never below 0. `pin` [slots of the deployment] stands in for the scenario's own."""
     if is_pinned(scenario):
-        return (scenario.max_mamba_cache_size if pin is None else pin) // pin_divisor(scenario)
+        return (pin if pin is not None else scenario.max_mamba_cache_size or 0) // pin_divisor(scenario)
     if ratio_is_ignored(scenario):
         return slots_without_radix(scenario)
     return np.maximum(slots_from_ratio(rank, ratio), 0)
@@ -64,10 +64,10 @@ def slots_for(rank: Rank, requests: Numeric, *, spare: bool = True) -> Any:
     return requests * rank.S + (spare_slots(rank) if spare else 0)
 
 
-def most_slots(scenario: Scenario, rank: Rank) -> float:
-    """The most slots [slots per rank] that a flag can give: no bound, but what the largest ratio gives where the release
-    overwrites a pin with the ratio."""
-    return float(slots_from_ratio(rank, MAX_RATIO)) if pin_is_ignored(scenario) else float("inf")
+def most_slots(scenario: Scenario, rank: Rank) -> Any:
+    """The most slots [slots per rank] that a flag can give: no bound, but what the largest ratio gives where the
+    release overwrites a pin with the ratio."""
+    return slots_from_ratio(rank, MAX_RATIO) if pin_is_ignored(scenario) else np.inf
 
 
 def last_that(low: int, high: int, holds: Callable[[Any], Any], probes: int = PROBES) -> int:

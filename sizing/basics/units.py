@@ -90,13 +90,21 @@ def ratio_range_text(low: float, high: float | None) -> str:
     >>> ratio_range_text(2.42239, 2.53334), ratio_range_text(4.1, None)
     ('2.4224 to 2.5333', '4.1 or more')
     """
+    first, last = typed_range(low, high)
+    if last is None:
+        return f"{first} or more"
+    return first if first == last else f"{first} to {last}"
+
+
+def typed_range(low: float, high: float | None) -> tuple[str, str | None]:
+    """Both ends of a range of ratios [-] as they are typed, inside the exact range; no high end where it is open."""
     if high is None:
-        return f"{_rounded(low, 5, ROUND_CEILING)} or more"
+        return _rounded(low, 5, ROUND_CEILING), None
     for digits in range(5, 17):
-        ends = _rounded(low, digits, ROUND_CEILING), _rounded(high, digits, ROUND_FLOOR)
-        if Decimal(ends[0]) <= Decimal(ends[1]):
-            return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
-    return repr(low)
+        first, last = _rounded(low, digits, ROUND_CEILING), _rounded(high, digits, ROUND_FLOOR)
+        if Decimal(first) <= Decimal(last):
+            return first, last
+    return stated_ratio_text(low), stated_ratio_text(low)
 
 
 def _rounded(ratio: float, digits: int, direction: str) -> str:

@@ -26,7 +26,7 @@ from sizing.figures.theme import LIGHT, PRODUCT, Figure, painted
 from sizing.scenario.inputs import Scenario, extra
 from sizing.version import tool_version
 
-SPLITS = ("now", "balanced", "default", "pinned")  # the fields of Sizing that hold a split
+SPLITS = ("now", "balanced", "default", "by_ratio", "pinned")  # the fields of Sizing that hold a split
 
 # The unit of every number of a Sizing, and of the splits in it and their memory.
 UNITS = {
