@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from sizing.answers.optimum import ratio_for, ratio_range
+from sizing.answers.optimum import last_spared, ratio_for, ratio_range
 from sizing.answers.what_runs import last_that, most_slots, slots_for, spare_slots, starts
 from sizing.basics.units import GIB, count, stated_ratio_text
 from sizing.engine.pools import (
@@ -135,7 +135,7 @@ def _setting(scenario: Scenario, needed: Need, asked: int | None) -> Setting:
     high = last_that(low, most, lambda slots: carries(rank, needed, slots))
     spare = min(spare_slots(rank), high - low)
     ratio_low, ratio_high = ratio_range(scenario, rank, low + spare, high)
-    ratio = ratio_for(scenario, rank, low + spare, high)
+    ratio = ratio_for(scenario, rank, low + spare, last_spared(rank, int(needed.requests), high))
     slots, pin = low + spare, pin_from_slots(scenario, low + spare)
     values: dict[str, Any] = {"split": "pin", "max_mamba_cache_size": pin}
     if pin_is_ignored(scenario):

@@ -69,8 +69,8 @@ def flip_rows(sizing: Sizing) -> list[tuple[str, ...]]:
 def flips_words(sizing: Sizing) -> str:
     """What the rows say, in a sentence."""
     return (
-        f"The {short_pool_now(sizing)} is short first. Change one input, the ratio or the pin held where it is: at this "
-        "value, and at none nearer, the other pool becomes the limit."
+        f"The {short_pool_now(sizing)} is short first. Change one input and keep the ratio or the pin: at this value, "
+        "and at none nearer, the other pool becomes the limit."
     )
 
 

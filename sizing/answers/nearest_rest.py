@@ -120,15 +120,13 @@ def _cut(lows: Whole, highs: Whole, fewest: Whole, most: Whole, slots: Callable[
     """The stretches in parts: of one K each where they have few, else of equal length."""
     few = most - fewest < PARTS
     parts = [
-        _where_slots_change(lows[few], highs[few], fewest[few], most[few], slots),
+        _by_slots(lows[few], highs[few], fewest[few], most[few], slots),
         _evenly(lows[~few], highs[~few]),
     ]
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
-def _where_slots_change(
-    lows: Whole, highs: Whole, fewest: Whole, most: Whole, slots: Callable[[Whole], Any]
-) -> Stretches:
+def _by_slots(lows: Whole, highs: Whole, fewest: Whole, most: Whole, slots: Callable[[Whole], Any]) -> Stretches:
     """Cut where K changes."""
     wanted = fewest[:, None] + np.arange(1, PARTS)
     shape = wanted.shape

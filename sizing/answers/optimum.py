@@ -92,7 +92,7 @@ def best_split(scenario: Scenario, rank: Rank, need: Need | None = None, liked: 
         slots_high=high,
         ratio_low=ratio_low,
         ratio_high=ratio_high,
-        ratio=ratio_for(scenario, rank, low + spare, high, liked),
+        ratio=ratio_for(scenario, rank, low + spare, last_spared(rank, runs, high), liked),
         spare=spare,
         pin=low + spare,
         unspared=unspared,
@@ -180,6 +180,13 @@ def ratio_for(scenario: Scenario, rank: Rank, low: int, high: int, liked: float 
         return liked
     first, last = ratio_range(scenario, rank, low, high)
     return None if first is None else min(typed_ratio(first, last), MAX_RATIO)
+
+
+def last_spared(rank: Rank, requests: int, high: int) -> int:
+    """The last K up to `high` [slots per rank] at which so many requests have a slot to spare: from the next multiple
+    of S on another one is admitted, unless no more are asked for."""
+    capped = rank.requests_asked is not None and rank.requests_asked <= requests
+    return high if capped or not spare_slots(rank) else min(high, int(slots_for(rank, requests + 1, spare=False)) - 1)
 
 
 def most_by_state(rank: Rank) -> int:
