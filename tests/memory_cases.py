@@ -25,7 +25,7 @@ class Case(NamedTuple):
     """One run of the engine's function: what went in, and what came out."""
 
     id: str
-    group: str
+    gpu: str
     stated: dict[str, Any]
     expect: dict[str, Any]
 
@@ -38,7 +38,7 @@ class Case(NamedTuple):
 def read_cases() -> list[Case]:
     """Every case of the file."""
     return [
-        Case(case["id"], case["group"], _stated(case), case["expect"])
+        Case(case["id"], case["gpu"], _stated(case), case["expect"])
         for case in json.loads(FILE.read_text(encoding="utf-8"))["cases"]
     ]
 

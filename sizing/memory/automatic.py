@@ -62,6 +62,8 @@ class Automatic(BaseModel):
     prefill_graph_max_tokens: int | None
     prefill_graph_sizes: int
     """How many token counts the prefill graph captures."""
+    post_capture: bool
+    """Whether the pools are sized after the graphs are captured."""
     rules: tuple[Rule, ...]
     """What the panel shows."""
 
@@ -109,6 +111,7 @@ def automatic(stated: Stated) -> Automatic:
         prefill_graph=prefill.kind,
         prefill_graph_max_tokens=top,
         prefill_graph_sizes=count,
+        post_capture=post_capture(stated, chosen),
         rules=rules,
     )
 

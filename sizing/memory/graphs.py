@@ -30,7 +30,14 @@ BREAKABLE_PERMIT = {
 }
 # multimodal_piecewise_cuda_graph_supported_model_archs: these are captured by torch.compile instead.
 PIECEWISE_PERMIT = {"KimiK25ForConditionalGeneration": Span(16, 17)}
-PIECEWISE_REFUSED = ("Qwen3NextForCausalLM", "BailingMoeV2_5ForCausalLM")  # piecewise_cuda_graph_disabled_model_archs
+# piecewise_cuda_graph_disabled_model_archs, without DeepSeek-V4 and diffusion models.
+PIECEWISE_REFUSED = {
+    "Qwen3NextForCausalLM": Span(10),
+    "BailingMoeV2_5ForCausalLM": Span(10),
+    "DeepseekV32ForCausalLM": Span(10, 12),
+    "GlmMoeDsaForCausalLM": Span(10, 12),
+    "Glm5NextForConditionalGeneration": Span(20),
+}
 GLM_KDA_ALLOWED_SINCE = 22
 BREAKABLE_A2A = ("none", "deepep", "megamoe", "flashinfer")
 
@@ -59,6 +66,11 @@ def _kda_blocks(stated: Stated) -> bool:
     return stated.model.kda and not (glm and stated.minor >= GLM_KDA_ALLOWED_SINCE)
 
 
+def _piecewise_refused(stated: Stated) -> bool:
+    span = PIECEWISE_REFUSED.get(stated.model.architecture)
+    return span is not None and span.holds(stated.minor)
+
+
 def _piecewise_permit(stated: Stated) -> bool:
     span = PIECEWISE_PERMIT.get(stated.model.architecture)
     return span is not None and span.holds(stated.minor)
@@ -66,7 +78,7 @@ def _piecewise_permit(stated: Stated) -> bool:
 
 # _handle_piecewise_cuda_graph (0.5.10 to 0.5.13), _disable_tc_piecewise_cudagraph_if_incompatible (since 0.5.14).
 PIECEWISE_BLOCKERS = (
-    Blocker("the architecture", Span(10), lambda s: s.model.architecture in PIECEWISE_REFUSED),
+    Blocker("the architecture", Span(10), _piecewise_refused),
     Blocker("speculation", Span(10, 10), lambda s: s.speculative_algorithm is not None),
     Blocker("attention DP", Span(10), lambda s: s.attention_dp),
     Blocker("pipeline parallelism", Span(10), lambda s: s.pp_size > 1),
