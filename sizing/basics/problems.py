@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-RefusalKind = Literal["flags", "no_state_memory", "no_kv_memory", "no_tokens", "no_requests"]
+RefusalKind = Literal["flags", "not_served", "no_state_memory", "no_kv_memory", "no_tokens", "no_requests"]
 
 
 class Problem(BaseModel):
