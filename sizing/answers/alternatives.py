@@ -96,7 +96,7 @@ def _fewer_slots(scenario: Scenario, S: int) -> Iterator[Way]:
             if way is None or way.S >= S:
                 continue
             resolved = resolve(way.scenario)
-            what = (resolved.strategy, resolved.overlap, way.S)
+            what = (resolved.strategy, resolved.radix_cache, resolved.overlap, way.S)
             if what not in seen:
                 seen.add(what)
                 yield way

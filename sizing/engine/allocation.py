@@ -12,7 +12,6 @@ from sizing.engine.pools import (
     conv_bytes,
     draft_charged_bytes,
     draft_row_bytes,
-    page_size,
     replays_drafts,
     ring_bytes,
     ring_bytes_per_slot,
@@ -21,7 +20,7 @@ from sizing.engine.pools import (
     window_bytes,
     window_share,
 )
-from sizing.engine.slots_per_request import resolve
+from sizing.engine.slots_per_request import page_size_of, resolve
 from sizing.engine.split import Split
 from sizing.releases.rules import RELEASES
 from sizing.scenario.inputs import Scenario
@@ -193,7 +192,7 @@ def _side_states(scenario: Scenario, rank: Rank, split: Split) -> Allocation:
 
 
 def _kv(scenario: Scenario, split: Split) -> Allocation:
-    draft, window, page = draft_charged_bytes(scenario), window_bytes(scenario), page_size(scenario)
+    draft, window, page = draft_charged_bytes(scenario), window_bytes(scenario), page_size_of(scenario)
     charged = int(split.kv_rows * cell_bytes(scenario)) - split.kv_rows * draft
     row = round(cell_bytes(scenario) - draft - window_share(scenario) * window)
     windows = (split.window_rows + page) * window
@@ -211,5 +210,5 @@ def _draft_kv(scenario: Scenario, rank: Rank, split: Split) -> Allocation:
     return Allocation(
         what="draft KV pool and its padding page",
         charged=split.kv_rows * draft_charged_bytes(scenario),
-        allocated=(split.kv_rows * spans + page_size(scenario)) * row,
+        allocated=(split.kv_rows * spans + page_size_of(scenario)) * row,
     )

@@ -31,7 +31,8 @@ FILLED = (
     "family",
     "attention",
     "kv_heads",
-    "extra_buffer_supported",
+    "architecture",
+    "index_page_tokens",
     "state_bytes_per_slot",
     "conv_bytes_per_slot",
     "conv_kernel",
@@ -48,6 +49,7 @@ FILLED = (
     "ring_bytes_per_position",
     "side_bytes_per_slot",
 )
+INDEX_PAGE_KEYS = 64
 DEFAULT_KERNEL = 4  # the width of nearly every short convolution; counts only where there is one
 
 
@@ -140,7 +142,8 @@ def filled(geometry: Geometry, widths: Widths) -> dict[str, Any]:
         "family": _family(geometry),
         "attention": geometry.attention,
         "kv_heads": geometry.kv_heads if geometry.attention == "GQA" else None,
-        "extra_buffer_supported": geometry.extra_buffer is not False,
+        "architecture": geometry.architecture or "",
+        "index_page_tokens": _index_page(geometry),
         "state_bytes_per_slot": charged_bytes(geometry, whole.total, across),
         "conv_bytes_per_slot": charged_bytes(geometry, whole.conv, across),
         "conv_kernel": getattr(geometry.state, "kernel", DEFAULT_KERNEL),
@@ -247,6 +250,13 @@ def stage_steps(geometry: Geometry, widths: Widths, fields: dict[str, Any]) -> t
             result=count(fields["kv_bytes_per_token"]),
         ),
     )
+
+
+def _index_page(geometry: Geometry) -> int | None:
+    """The page [tokens] that a sparse index forces: 64 keys, each of index_kpool tokens (engine-sizing.md section 11)."""
+    if isinstance(geometry.kv, Dsa):
+        return INDEX_PAGE_KEYS * geometry.kv.index_kpool
+    return INDEX_PAGE_KEYS if geometry.attention == "QSA" else None
 
 
 def _family(geometry: Geometry) -> str:
