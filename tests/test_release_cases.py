@@ -66,7 +66,7 @@ def numbers(scenario: Scenario, now: Split) -> dict[str, Any]:
     )
     return {
         "S": resolved.S,
-        "resolved_strategy": None if resolved.strategy == "none" else resolved.strategy,
+        "resolved_strategy": resolved.strategy if resolved.radix_cache else "disabled",
         "resolved_disable_overlap": not resolved.overlap,
         "rest_gib": scenario.rest_gib,
         "max_mamba_cache_size": now.slots,

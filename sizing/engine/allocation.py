@@ -96,7 +96,8 @@ def _extra_rows(scenario: Scenario, rank: Rank, split: Split) -> int:
 def _tracked(scenario: Scenario) -> int:
     """Track slots of a row: with the radix cache on and an extra buffer two, or one without overlap."""
     found = resolve(scenario)
-    return (2 if found.overlap else 1) if found.strategy in ("extra_buffer", "extra_buffer_lazy") else 0
+    buffers = found.radix_cache and found.strategy in ("extra_buffer", "extra_buffer_lazy")
+    return (2 if found.overlap else 1) if buffers else 0
 
 
 def allocations(scenario: Scenario, rank: Rank, split: Split) -> tuple[Allocation, ...]:
