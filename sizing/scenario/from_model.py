@@ -210,7 +210,7 @@ def _check_pools(geometry: Geometry) -> None:
 
 
 def _index_page(geometry: Geometry) -> int | None:
-    """The page [tokens] that a sparse index forces: 64 keys, each of index_kpool tokens (engine-sizing.md section 11)."""
+    """The page [tokens] of a sparse index: 64 keys, each of index_kpool tokens (engine-sizing.md section 11)."""
     return INDEX_PAGE_KEYS * geometry.kv.index_kpool if isinstance(geometry.kv, Dsa) else None
 
 
