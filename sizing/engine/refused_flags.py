@@ -136,7 +136,8 @@ def _strategy_until_0_5_13(scenario: Scenario, rules: Rules, support: Support, r
             stop = "." if at_least(scenario.release, "0.5.13") else ""
             yield _flags(
                 f"mamba extra_buffer is not compatible with --disable-radix-cache{stop} Overlap scheduling is already "
-                "supported with no_buffer + disable_radix_cache. Please use --mamba-scheduler-strategy no_buffer instead.",
+                "supported with no_buffer + disable_radix_cache. Please use --mamba-scheduler-strategy no_buffer "
+                "instead.",
                 f"Set {rules.strategy_flag} no_buffer: without radix cache S is 1 either way.",
             )
         if resolved.strategy == "extra_buffer_lazy" and scenario.D and not rules.lazy_speculates:
@@ -293,7 +294,8 @@ def _replayssm(scenario: Scenario, resolved: Resolved) -> Iterator[Refusal]:
     if scenario.replayssm == "both":
         yield _flags(
             "--enable-linear-replayssm-spec and --enable-linear-replayssm are mutually exclusive: they share the ring "
-            "storage but drive it with incompatible cursor protocols (per-decode-forward vs per-verify-commit advance).",
+            "storage but drive it with incompatible cursor protocols (per-decode-forward vs per-verify-commit "
+            "advance).",
             "Keep one of the two.",
         )
     elif scenario.replayssm == "decode":

@@ -44,7 +44,7 @@ def _model(scenario: Scenario, support: Support) -> Iterator[Refusal]:
 
 
 def _backend(scenario: Scenario) -> Iterator[Refusal]:
-    got = scenario.attention_backend
+    got: str = scenario.attention_backend
     if got == "auto":
         got = TREE_BACKEND if scenario.D and scenario.speculative_eagle_topk > 1 else DEFAULT_BACKEND
     latent = scenario.attention != "GQA"
@@ -127,7 +127,8 @@ def _speculation(scenario: Scenario) -> Iterator[Refusal]:
         yield _flags(
             "--enable-unified-memory supports a linear draft chain only (--speculative-eagle-topk in {None, 1}); tree "
             "verify relocates accepted tokens one at a time inside the target pool, which the unified pool's "
-            f"page-granular move_kv_cache cannot express. Got --speculative-eagle-topk={scenario.speculative_eagle_topk}.",
+            "page-granular move_kv_cache cannot express. Got "
+            f"--speculative-eagle-topk={scenario.speculative_eagle_topk}.",
             "Set --speculative-eagle-topk 1.",
         )
 

@@ -14,7 +14,8 @@ from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, number, ratio_text, tokens_text
 from sizing.engine.pools import SPECULATION_REQUESTS, slot_bytes, token_bytes
-from sizing.engine.slots_per_request import SlotUse, resolve, slots_per_request
+from sizing.engine.resolved import SlotUse
+from sizing.engine.slots_per_request import resolve, slots_per_request
 from sizing.explain import published_examples as examples
 from sizing.explain.launch_flags import flags
 from sizing.explain.published_examples import ByteConstants, Measured

@@ -253,7 +253,7 @@ def stage_steps(geometry: Geometry, widths: Widths, fields: dict[str, Any]) -> t
 
 
 def _index_page(geometry: Geometry) -> int | None:
-    """The page [tokens] that a sparse index forces: 64 keys, each of index_kpool tokens (engine-sizing.md section 11)."""
+    """The page [tokens] of a sparse index: 64 keys, each of index_kpool tokens (engine-sizing.md section 11)."""
     if isinstance(geometry.kv, Dsa):
         return INDEX_PAGE_KEYS * geometry.kv.index_kpool
     return INDEX_PAGE_KEYS if geometry.attention == "QSA" else None
