@@ -109,7 +109,7 @@ class Rules(BaseModel):
     charged_draft_kv: tuple[str, ...]
     """The algorithms whose draft KV is in the bytes that the engine divides by."""
     rounds_draft_with_target: bool
-    """int(cell x (1 + draft / full)), else cell + int(cell x draft / full): one byte apart where the float falls short."""
+    """int(cell x (1 + draft / full)), else cell + int(cell x draft / full): a byte apart where the float falls short."""
     decode_slots: DecodeSlots
     """How many slots a PD decode server allocates for its rows."""
     decode_extra_flag: bool
@@ -247,7 +247,8 @@ CHANGES: tuple[Change, ...] = (
     ),
     _since(
         "0.5.9",
-        "--mamba-ssm-dtype takes float16; unset, the checkpoint's mamba_ssm_dtype counts. SGLANG_MAMBA_CONV_DTYPE is read.",
+        "--mamba-ssm-dtype takes float16; unset, the checkpoint's mamba_ssm_dtype counts. SGLANG_MAMBA_CONV_DTYPE is "
+        "read.",
         ssm_dtypes=("float32", "bfloat16", "float16"),
         reads_checkpoint_dtype=True,
         reads_conv_dtype=True,
@@ -403,7 +404,7 @@ CHANGES: tuple[Change, ...] = (
     _since("0.5.22", "A PD prefill server charges no draft states.", prefill_reserves_drafts=False),
     _since(
         "0.5.22",
-        "The index keys of GLM-5-next are pooled (index_kpool), and they and its draft's KV are counted dcp_size times.",
+        "The index keys of GLM-5-next are pooled (index_kpool), and they and its draft's KV count dcp_size times.",
         pools_index_keys=True,
     ),
     _since("0.5.22", "Attention DP is --attn-dp-size N.", dp_flags="--attn-dp-size {n}"),
