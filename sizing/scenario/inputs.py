@@ -187,8 +187,7 @@ class Scenario(BaseModel):
     attention_backend: AttentionBackend = _input(
         "auto",
         "Attention backend",
-        "auto is the engine's choice; here that of a Hopper GPU (SM90). Unified memory, and NGRAM with pages, need "
-        "certain ones.",
+        "auto is the engine's choice; here that of a Hopper GPU (SM90). Unified memory needs certain ones.",
         flag="--attention-backend",
     )
     mamba_track_interval: Whole = _input(
