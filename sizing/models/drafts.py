@@ -1,12 +1,12 @@
 """Draft models: a config.json that names one, and the bytes of its KV row. A draft has attention alone, and no state.
 
 Source: the architectures that SGLang 0.5.13 to 0.5.23 register as drafts, sgl-project/sglang,
-python/sglang/srt/models/: llama_eagle.py, llama_eagle3.py, qwen2_eagle.py, mistral_eagle.py, mistral_large_3_eagle.py,
-kimi_k25_eagle3.py, ernie4_eagle.py, gemma4_mtp.py, dflash.py, dspark.py, dspark_minimax.py, lfm2_dspark.py,
-lilicorr.py, deepseek_v4_dspark.py, *_nextn.py, *_mtp.py and glm4_moe.py, inkling.py (`EntryClass`). A draft's model_type is that of
-the dense family it is built on (llama, qwen3, ...), so the architecture alone tells. Layers and bytes:
-python/sglang/srt/model_executor/model_runner_components/spec_aux_hidden_state.py and
-python/sglang/srt/speculative/dflash_utils.py (`dflash_draft_cell_size_per_token`).
+python/sglang/srt/models/, `EntryClass` of llama_eagle.py, llama_eagle3.py, qwen2_eagle.py, mistral_eagle.py,
+mistral_large_3_eagle.py, kimi_k25_eagle3.py, ernie4_eagle.py, gemma4_mtp.py, glm4_moe.py, inkling.py, dflash.py,
+dspark.py, dspark_minimax.py, lfm2_dspark.py, lilicorr.py, deepseek_v4_dspark.py, *_nextn.py and *_mtp.py. A draft's
+model_type is that of the dense family it is built on (llama, qwen3, ...), so the architecture alone tells. Layers and
+bytes: model_executor/model_runner_components/spec_aux_hidden_state.py and speculative/dflash_utils.py
+(`dflash_draft_cell_size_per_token`) there.
 """
 
 from collections.abc import Mapping

@@ -109,7 +109,7 @@ class Rules(BaseModel):
     charged_draft_kv: tuple[str, ...]
     """The algorithms whose draft KV is in the bytes that the engine divides by."""
     rounds_draft_with_target: bool
-    """int(cell x (1 + draft / full)), else cell + int(cell x draft / full): a byte apart where the float falls short."""
+    """int(cell x (1 + draft / full)), else cell + int(cell x draft / full): a byte apart at times."""
     decode_slots: DecodeSlots
     """How many slots a PD decode server allocates for its rows."""
     decode_extra_flag: bool
