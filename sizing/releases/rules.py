@@ -101,8 +101,6 @@ class Rules(BaseModel):
     kv_heads_follow_dcp: bool
     pools_index_keys: bool
     """Whether GLM-5-next's index keys are pooled, and counted dcp_size times (with its draft's KV)."""
-    block_drafts_per_dcp: bool
-    """Whether the draft KV of DFLASH and DSPARK is counted dcp_size times."""
     draft_pool_spans_dcp: bool
     prints_logical_tokens: bool
     """Whether `max_total_num_tokens=` is in logical tokens, rows x dcp_size."""
@@ -177,7 +175,6 @@ FIRST = Rules(
     dcp=False,
     kv_heads_follow_dcp=False,
     pools_index_keys=False,
-    block_drafts_per_dcp=False,
     draft_pool_spans_dcp=False,
     prints_logical_tokens=False,
     charged_draft_kv=(),
@@ -381,7 +378,6 @@ CHANGES: tuple[Change, ...] = (
     ),
     _since("0.5.17", "--dcp-size takes speculation.", dcp_speculates=True),
     _since("0.5.17", "The draft KV pool spans dcp_size times the rows.", draft_pool_spans_dcp=True),
-    _since("0.5.17", "The draft KV of DFLASH and DSPARK is counted dcp_size times.", block_drafts_per_dcp=True),
     _since("0.5.18", "The KV heads of a rank follow tp // dcp_size; until then tp.", kv_heads_follow_dcp=True),
     _since("0.5.18", "The 100 MiB cache of a multimodal model come off rest.", reserves_multimodal=True),
     _since(

@@ -300,7 +300,7 @@ class Scenario(BaseModel):
         "Unset: D - 1. Up to 0.5.6 EAGLE adds rows for what is drafted.",
         flag="--speculative-num-steps",
         ge=1,
-        le=256,
+        le=4096,
     )
     speculative_eagle_topk: Whole = _input(
         1,
