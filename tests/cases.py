@@ -18,7 +18,7 @@ FILE = Path(OTHER_FILE) if OTHER_FILE else Path(__file__).parent / "golden" / "e
 
 NO_LIMIT = 2**63 - 1  # how a case writes the tokens of a stage without attention layers
 # engine-sizing.md section 4: the engine's list for extra_buffer does not hold these.
-WITHOUT_EXTRA_BUFFER = ("lfm2", "jet", "zaya", "gigachat")
+WITHOUT_EXTRA_BUFFER = {"lfm2": "Lfm2ForCausalLM", "jet": "JetNemotronForCausalLM", "zaya": "ZayaForCausalLM"}
 FAMILIES = {"kda": "KDA", "gdn": "GDN", "mamba2": "Mamba2"}
 ITEMSIZE = {"float32": 4, "bfloat16": 2, "float16": 2}
 
@@ -106,7 +106,7 @@ def stated(inputs: dict[str, Any]) -> dict[str, Any]:
         "skip_decode_lock": env.get("SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK") == "1",
         "replayssm": _replayssm(flags),
         "family": next((name for start, name in FAMILIES.items() if arch.startswith(start)), "other"),
-        "extra_buffer_supported": not arch.startswith(WITHOUT_EXTRA_BUFFER),
+        "architecture": next((name for start, name in WITHOUT_EXTRA_BUFFER.items() if arch.startswith(start)), ""),
         "kv_cache_dtype": inputs["kv_cache_dtype"],
     }
 
@@ -132,7 +132,10 @@ def _state_bytes(derived: dict[str, Any], numeric: dict[str, Any]) -> dict[str, 
 
 
 def _kv_bytes(inputs: dict[str, Any], derived: dict[str, Any], numeric: dict[str, Any]) -> dict[str, Any]:
-    """The token of the stage with most attention layers, as it would be at bfloat16 where fp8 runs."""
+    """The token of the stage with most attention layers, as it would be at bfloat16 where fp8 runs.
+
+    The draft's row is the same on every stage: the engine scales it by the draft's layers alone.
+    """
     target, both = numeric["target_kv_bytes_per_token_per_rank"], numeric["kv_bytes_per_token_per_rank"]
     others, cap = numeric["other_pp_ranks_tokens"], numeric["max_total_tokens"]
     here = derived["full_attention_layers_on_this_rank"]
@@ -151,7 +154,7 @@ def _kv_bytes(inputs: dict[str, Any], derived: dict[str, Any], numeric: dict[str
         "attention": "MLA" if derived["kv_heads_on_this_rank"] is None else "GQA",
         "kv_bytes_per_token": target * most // here * wider,
         "kv_bytes_dcp_size": numeric["dcp_size"],
-        "draft_kv_bytes_per_token": (both - target) * most // here * wider,
+        "draft_kv_bytes_per_token": (both - target) * wider,
         "kv_bytes_dtype": "bfloat16",
         "max_total_tokens": cap,
     }

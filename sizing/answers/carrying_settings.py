@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from sizing.answers import what_runs
 from sizing.answers.optimum import last_spared, ratio_for, ratio_range
-from sizing.answers.what_runs import last_that, most_slots, slots_for, spare_slots, starts
+from sizing.answers.what_runs import last_that, most_slots, slots_for, spare_slots
 from sizing.basics.units import GIB, count, stated_ratio_text
 from sizing.engine.pools import (
     Numeric,
@@ -115,7 +116,7 @@ def fits(scenario: Scenario, rank: Rank, needed: Need) -> Any:
 def carries(rank: Rank, needed: Need, slots: Numeric | None = None) -> Any:
     """Whether K = `slots` [slots per rank], by default the fewest that admit them, carries the need."""
     pools = pools_from_slots(rank, slots_for(rank, needed.requests, spare=False) if slots is None else slots)
-    return starts(pools) & (pools.admitted >= needed.requests) & (pools.kv_tokens >= needed.tokens)
+    return what_runs.carries(pools, needed.requests, needed.tokens)
 
 
 def setting_of(scenario: Scenario, wants: Sequence[Want]) -> Setting | None:

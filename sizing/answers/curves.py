@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from sizing.answers.what_runs import running, slots_taken
+from sizing.answers.what_runs import held_by_kv, running, slots_taken
 from sizing.engine.pools import kv_cap, pools_from_slots, rank_of
 from sizing.engine.split import Split
 from sizing.scenario.inputs import Scenario
@@ -67,6 +67,8 @@ def ratio_grid(low: float, high: float, *marks: float, points: int = 121) -> Rea
 def over_context(split: Split, L: Integers) -> ContextCurve:
     """A solved split at many L [tokens]: neither pool depends on L, so only the cap has to be taken again."""
     cap = kv_cap(split.kv_tokens, L)
+    if split.window_cap is not None:
+        cap = np.minimum(cap, split.window_cap)
     return ContextCurve(
         L=L, clamp=split.clamp, admitted=split.admitted, kv_cap=cap, runs=np.minimum(split.admitted, cap)
     )
@@ -83,6 +85,6 @@ def over_ratio(scenario: Scenario, ratio: Reals) -> RatioCurve:
     return RatioCurve(
         ratio=ratio,
         clamp=pools.clamp,
-        kv_cap=kv_cap(pools.kv_tokens, scenario.L),
+        kv_cap=held_by_kv(pools, scenario.L),
         runs=running(pools, scenario.L),
     )

@@ -23,6 +23,7 @@ from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, rest_text
 from sizing.engine.pools import Rank, pools_from_slots, rank_of
 from sizing.engine.slots_per_request import resolve
+from sizing.engine.split import Split
 from sizing.scenario.inputs import FIELDS, MAX_D, MAX_DCP, MAX_L, MAX_REST_GIB, Scenario, changed
 from sizing.specification import PoolName, binding_pool
 
@@ -78,16 +79,22 @@ def short_pool_now(sizing: Sizing) -> PoolName:
     """The pool of the split that is set. Raises TypeError where the engine refuses that split."""
     if isinstance(sizing.now, Refusal):
         raise TypeError("a refused split has no pools")
-    return binding_pool(sizing.now.clamp, sizing.now.kv_cap)
+    return _short(sizing.now)
+
+
+def _short(split: Split) -> PoolName:
+    windows = split.kv_cap if split.window_cap is None else split.window_cap
+    return binding_pool(split.clamp, min(split.kv_cap, windows))
 
 
 def _context(sizing: Sizing) -> Flip:
     """The cap falls with L and the clamp does not: the balance point is the last L of the state pool."""
     if isinstance(sizing.now, Refusal):
         raise TypeError("a refused split has no balance point")
-    balance = sizing.now.crossing
+    balance, windows = sizing.now.crossing, sizing.now.window_cap
     there = balance + 1 if short_pool_now(sizing) == "state pool" else balance
-    return _flip(sizing, "L", count(sizing.scenario.L), count(there) if 1 <= there <= MAX_L else None)
+    flips_at = 1 <= there <= MAX_L and (windows is None or windows >= sizing.now.clamp)
+    return _flip(sizing, "L", count(sizing.scenario.L), count(there) if flips_at else None)
 
 
 def _rest(sizing: Sizing) -> Flip:
@@ -102,7 +109,7 @@ def _rest(sizing: Sizing) -> Flip:
 def _slots(sizing: Sizing) -> Flip:
     """S as the strategies make it, each with and without the decode-lock skip; those that change least first."""
     stands = sizing.scenario
-    if stands.disable_radix_cache:
+    if not sizing.resolved.radix_cache:
         return Flip(quantity="S", now=str(sizing.S), flips_at="S is 1 without radix cache", then="")
     found: dict[int, list[Scenario]] = {}
     for values, skip in product(STRATEGIES, (stands.skip_decode_lock, not stands.skip_decode_lock)):
@@ -131,30 +138,30 @@ def _flipped_drafts(sizing: Sizing) -> Iterator[int]:
     stands, ratio = sizing.scenario, sizing.ratio_now
     if _flips_to_other(sizing, stands.model_copy(update={"D": 0})):
         yield 0
-    drafts, many = _ranks_with_drafts(stands.model_copy(update={"L": 1, "rest_gib": 1}))
-    if many is None:
-        return
-    rank = many._replace(rest_gib=stands.rest_gib)
-    slots = slots_taken(stands.model_copy(update={"D": 1}), rank, ratio)
-    yield from drafts[is_other(pools_from_slots(rank, slots), stands.L, short_pool_now(sizing))].tolist()
+    with_one = stands.model_copy(update={"D": 1})
+    for drafts, many in _ranks_with_drafts(stands.model_copy(update={"L": 1, "rest_gib": 1})):
+        rank = many._replace(rest_gib=stands.rest_gib)
+        pools = pools_from_slots(rank, slots_taken(with_one, rank, ratio))
+        yield from drafts[is_other(pools, stands.L, short_pool_now(sizing))].tolist()
 
 
 @lru_cache(maxsize=16)
-def _ranks_with_drafts(scenario: Scenario) -> tuple[Whole, Rank | None]:
-    """Every D above 0 that the engine takes, and one rank that holds an array of each; L and rest do not enter."""
-    found = {}
+def _ranks_with_drafts(scenario: Scenario) -> list[tuple[Whole, Rank]]:
+    """Every D above 0 that the engine takes, with a rank that holds an array of each; L and rest do not enter. Those of
+    one headroom stand together, which the rules take as a number."""
+    found: dict[int, dict[int, Rank]] = {}
     for D in range(1, MAX_D + 1):
         with suppress(RefusedError):
-            found[D] = rank_of(scenario.model_copy(update={"D": D}))
-    if not found:
-        return np.zeros(0, np.int64), None
-    first = next(iter(found.values()))
-    stacked: dict[str, Any] = {
-        name: np.array([getattr(rank, name) for rank in found.values()])
-        for name in Rank._fields
-        if isinstance(getattr(first, name), int | float)
-    }
-    return np.array(list(found)), first._replace(**stacked)
+            rank = rank_of(scenario.model_copy(update={"D": D}))
+            found.setdefault(rank.headroom, {})[D] = rank
+    return [(np.array(list(ranks)), _stacked([*ranks.values()])) for ranks in found.values()]
+
+
+def _stacked(ranks: Sequence[Rank]) -> Rank:
+    """One rank with an array of every number in which several differ."""
+    columns = zip(Rank._fields, zip(*ranks, strict=True), strict=True)
+    differ: dict[str, Any] = {name: np.array(values) for name, values in columns if len({*map(repr, values)}) > 1}
+    return ranks[0]._replace(**differ)
 
 
 def _tried(sizing: Sizing, name: str, values: Sequence[Any], nothing: str) -> Flip:

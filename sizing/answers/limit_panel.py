@@ -7,7 +7,7 @@ from sizing.answers.solve import Sizing, solve_now
 from sizing.basics.problems import Refusal
 from sizing.basics.units import count, ratio_range_text, requests_text, stated_ratio_text
 from sizing.engine.limits import Limit
-from sizing.engine.pools import asked_divisor, pin_from_slots, rank_of
+from sizing.engine.pools import asked_divisor, pin_from_slots
 from sizing.engine.split import Split
 from sizing.scenario.inputs import MAX_PIN, MAX_REQUESTS, Scenario
 
@@ -71,7 +71,7 @@ def _ask(sizing: Sizing, now: Split) -> str:
         return now.binding.lifted_by
     asked = min(now.limits[1].requests * asked_divisor(scenario), MAX_REQUESTS)
     other = scenario.model_copy(update={"max_running_requests": asked})
-    there = solve_now(other, rank_of(other), sizing.ratio_now)
+    there = solve_now(other, sizing.ratio_now)
     if isinstance(there, Refusal) or there.runs <= now.runs:
         return now.binding.lifted_by
     return f"--max-running-requests {asked}: {requests_text(there.runs)}"

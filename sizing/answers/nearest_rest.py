@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.answers.what_runs import slots_taken, starts
-from sizing.engine.pools import Pools, kv_cap, pools_from_slots, rank_of
+from sizing.answers.what_runs import held_by_kv, slots_taken, starts
+from sizing.engine.pools import Pools, pools_from_slots, rank_of
 from sizing.scenario.inputs import Scenario
 from sizing.specification import PoolName, state_is_short
 
@@ -27,7 +27,7 @@ Stretches = tuple[Whole, Whole]  # first and last thousandth [GiB / 1000] of eac
 
 def is_other(pools: Pools, L: int, here: PoolName) -> Any:
     """Whether it starts and the other pool than `here` is short first at L [tokens]."""
-    by_state = state_is_short(pools.clamp, kv_cap(pools.kv_tokens, L))
+    by_state = state_is_short(pools.clamp, held_by_kv(pools, L))
     return starts(pools) & (by_state != (here == "state pool"))
 
 
@@ -71,13 +71,18 @@ class _Deployment:
 
     def possible(self, lows: Whole, highs: Whole, fewest: Whole, most: Whole) -> Any:
         """Whether anything inside each stretch might flip; exact where it has one K."""
-        richest, L = self.pools(highs, fewest), self.scenario.L
+        L, rank = self.scenario.L, self.rank
+        # Rows beyond what was sized come with the requests, up to 0.5.6: they are not bound by the ends.
+        beyond = (most // rank.S - fewest // rank.S) * rank.headroom * rank.dcp_size
+        richest = self.pools(highs, fewest)
         if self.here == "state pool":
             poorest = self.pools(lows, most)
-            other = ~state_is_short(poorest.clamp, kv_cap(poorest.kv_tokens, L))
+            least = poorest._replace(kv_tokens=poorest.kv_tokens - beyond)
+            other = ~state_is_short(poorest.clamp, held_by_kv(least, L))
         else:
-            other = state_is_short(richest.clamp, kv_cap(richest.kv_tokens, L))
-        return other & (most >= self.rank.S) & (richest.kv_rows > 0)
+            richest = richest._replace(kv_tokens=richest.kv_tokens + beyond, kv_rows=richest.kv_rows + beyond)
+            other = state_is_short(richest.clamp, held_by_kv(richest, L))
+        return other & (most >= rank.S) & (richest.kv_rows > 0)
 
     def nearest_inside(self, lows: Whole, highs: Whole, slots: Whole, at: float) -> Whole:
         """The nearest thousandth that flips of each stretch with one K; those without one are left out."""
@@ -86,7 +91,7 @@ class _Deployment:
         L = self.scenario.L
 
         def state_short(steps: Whole) -> Any:
-            return state_is_short(slots // self.rank.S, kv_cap(self.pools(steps, slots).kv_tokens, L))
+            return state_is_short(slots // self.rank.S, held_by_kv(self.pools(steps, slots), L))
 
         first = _first(lows, highs, lambda steps: starts(self.pools(steps, slots)))
         turn = _first(lows, highs, state_short)  # from here on the state pool is short

@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.what_runs import (
+    carries,
     kv_tokens_for,
     last_that,
     last_that_holds,
@@ -84,7 +85,7 @@ def best_split(scenario: Scenario, rank: Rank, need: Need | None = None, liked: 
     most = int(min(rank.rest_gib * GIB / rank.slot_bytes + 1, most_slots(scenario, rank)))
     if unspared > runs:
         most = min(most, unspared * int(rank.S) - 1)
-    high = last_that(low, most, lambda slots: kv_tokens_for(pools_from_slots(rank, slots), runs) >= tokens)
+    high = last_that(low, most, lambda slots: carries(pools_from_slots(rank, slots), runs, tokens))
     ratio_low, ratio_high = ratio_range(scenario, rank, low, high)
     return Optimum(
         runs=runs,

@@ -6,9 +6,9 @@ from pydantic import BaseModel, ConfigDict
 from sizing import specification
 from sizing.answers.optimum import Optimum, Pair, best_pair, best_split, pin_flag
 from sizing.answers.what_runs import running, slots_taken
-from sizing.basics.problems import Refusal
+from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import GIB, flag_ratio
-from sizing.engine.allocation import Allocation, allocations, beyond
+from sizing.engine.allocation import Allocation, DecodePool, allocations, beyond, decode_pool
 from sizing.engine.pools import (
     Rank,
     asked_divisor,
@@ -25,9 +25,10 @@ from sizing.engine.pools import (
     target_token_bytes,
     token_bytes,
 )
-from sizing.engine.slots_per_request import Resolved, resolve
+from sizing.engine.resolved import Resolved
+from sizing.engine.slots_per_request import resolve
 from sizing.engine.split import Split, slots_set, slots_unpinned, solve_split
-from sizing.scenario.inputs import DEFAULT_RATIO, MAX_REQUESTS, Scenario
+from sizing.scenario.inputs import MAX_REQUESTS, Scenario
 from sizing.specification import Prediction
 
 
@@ -89,6 +90,8 @@ class Sizing(BaseModel):
     """What one GiB more of `rest` adds to the optimum [requests]."""
     allocations: tuple[Allocation, ...]
     """What `now` allocates beside what it is charged."""
+    decode_pool: DecodePool | None
+    """Rows and slots of a PD decode server; None on any other, and where the engine refuses."""
     beyond: int | None
     """How much more `now` allocates than it is charged [bytes]; None where that is not known."""
 
@@ -99,14 +102,18 @@ class Sizing(BaseModel):
 
 
 def solve(scenario: Scenario) -> Sizing:
-    """Solve a scenario. Raises RefusedError when the flags themselves are refused (engine-sizing.md section 4)."""
+    """Solve a scenario. Raises RefusedError when the flags themselves are refused (engine-sizing.md section 4), and for
+    a model without attention layers, which has nothing to balance (`solve_now` sizes it)."""
+    if scenario.attention == "none":
+        cure = "It has no attention layers: there is no KV pool to balance."
+        raise RefusedError(Refusal(kind="not_served", engine_words="", cure=cure))
     rank = rank_of(scenario)
     r_star = specification.optimal_ratio(
         scenario.L, rank.slot_bytes, rank.token_bytes, rank.S, rank.D, scenario.dcp_size
     )
     r_flag = flag_ratio(r_star)
     ratio = r_flag if scenario.split == "balanced" else scenario.mamba_full_memory_ratio
-    now = solve_now(scenario, rank, ratio)
+    now = solve_now(scenario, ratio, rank)
     optimum = best_split(scenario, rank, liked=r_flag)
     pin = pin_flag(scenario, optimum) if optimum else None
     raised_flag, raised = _raised(scenario, ratio, rank, now)
@@ -131,7 +138,7 @@ def solve(scenario: Scenario) -> Sizing:
         ratio_now=ratio,
         now=now,
         balanced=_by_ratio(scenario, rank, r_flag),
-        default=_by_ratio(scenario, rank, DEFAULT_RATIO),
+        default=_by_ratio(scenario, rank, scenario.default_ratio),
         optimum=optimum,
         by_ratio=_by_ratio(scenario, rank, optimum.ratio) if optimum and optimum.ratio else None,
         pinned=solve_split(scenario, rank, r_flag, optimum.pin, pinned=True) if optimum and pin else None,
@@ -145,6 +152,7 @@ def solve(scenario: Scenario) -> Sizing:
         ),
         gib_more=_gib_more(scenario, rank, optimum),
         allocations=found,
+        decode_pool=decode_pool(scenario, rank, now) if isinstance(now, Split) else None,
         beyond=beyond(found),
     )
 
@@ -153,8 +161,11 @@ def _by_ratio(scenario: Scenario, rank: Rank, ratio: float) -> Split | Refusal:
     return solve_split(scenario, rank, ratio, slots_unpinned(scenario, rank, ratio))
 
 
-def solve_now(scenario: Scenario, rank: Rank, ratio: float) -> Split | Refusal:
-    """The split that the settings give, `ratio` [-] standing in for the one that is set; or the refusal."""
+def solve_now(scenario: Scenario, ratio: float | None = None, rank: Rank | None = None) -> Split | Refusal:
+    """The split that the settings give, alone: also of a model without attention layers. `ratio` [-] stands in for the
+    one that is set. Raises RefusedError."""
+    ratio = scenario.mamba_full_memory_ratio if ratio is None else ratio
+    rank = rank or rank_of(scenario)
     return solve_split(scenario, rank, ratio, slots_set(scenario, rank, ratio), pinned=is_pinned(scenario))
 
 
@@ -174,7 +185,7 @@ def _raised(scenario: Scenario, ratio: float, rank: Rank, now: Split | Refusal) 
         return None, None
     flag = int(tried[int(np.argmax(runs))]) * asked_divisor(scenario)
     more = scenario.model_copy(update={"max_running_requests": flag})
-    found = solve_now(more, rank_of(more), ratio)
+    found = solve_now(more, ratio)
     return (flag, found) if isinstance(found, Split) else (None, None)
 
 

@@ -39,14 +39,26 @@ def starts(pools: Pools) -> Any:
     return pools.admitted > 0
 
 
+def held_by_kv(pools: Pools, L: Numeric) -> Any:
+    """How many requests of L tokens KV holds [requests per rank]: its full rows, and its window rows if there are."""
+    cap = kv_cap(pools.kv_tokens, L)
+    return cap if pools.window_cap is None else np.minimum(cap, pools.window_cap)
+
+
 def running(pools: Pools, L: Numeric) -> Any:
     """What really runs at L [requests per rank], 0 where the engine refuses: min(admitted, KV cap)."""
-    return np.minimum(pools.admitted, kv_cap(pools.kv_tokens, L))
+    return np.minimum(pools.admitted, held_by_kv(pools, L))
+
+
+def carries(pools: Pools, requests: Numeric, tokens: Numeric) -> Any:
+    """Whether pools run so many requests that need so many full KV tokens together."""
+    held = starts(pools) & (pools.admitted >= requests) & (pools.kv_tokens >= tokens)
+    return held if pools.window_cap is None else held & (pools.window_cap >= requests)
 
 
 def kv_tokens_for(pools: Pools, requests: Numeric) -> Any:
     """The KV [tokens] of pools that admit so many requests; below 0 where they do not, or the engine refuses."""
-    return np.where(starts(pools) & (pools.admitted >= requests), pools.kv_tokens, -1)
+    return np.where(carries(pools, requests, 0), pools.kv_tokens, -1)
 
 
 def spare_slots(rank: Rank) -> int:

@@ -1,44 +1,119 @@
 """The answer to one solved scenario, in the vocabulary of answer.py."""
 
-from sizing.answers.solve import Sizing
-from sizing.basics.problems import Refusal
-from sizing.basics.units import count, requests_text, typed_range
-from sizing.engine.pools import is_pinned, ratio_is_ignored, requests_asked
-from sizing.engine.split import Split
-from sizing.exchange.answer import About, Best, Notice, Refused, SizingAnswer
-from sizing.explain.launch_flags import Flags, flags
-from sizing.explain.verdict import BINDING_WORDS, NOT_CHARGED, advice, no_spare_slot, verdict
+from typing import Any
 
+from sizing.answers.solve import Sizing
+from sizing.answers.what_runs import slots_taken
+from sizing.basics.problems import Refusal
+from sizing.basics.units import GIB, count, gib, requests_text, typed_range
+from sizing.engine.allocation import SLOTS
+from sizing.engine.pools import (
+    draft_row_bytes,
+    is_pinned,
+    rank_of,
+    ratio_is_ignored,
+    requests_asked,
+    slot_bytes,
+    target_token_bytes,
+)
+from sizing.engine.resolved import Resolved
+from sizing.engine.split import Split
+from sizing.exchange.answer import About, Best, Notice, Refused, SizingAnswer, engine_kind
+from sizing.explain.launch_flags import Flags, flags
+from sizing.explain.verdict import BINDING_WORDS, ask_for_rest, no_spare_slot, verdict, without_rest_words
+from sizing.scenario.inputs import Scenario, rest_is_given
+
+ON_REST = ("rest_gib", "slots", "clamp", "kv_rows", "kv_tokens", "kv_cap", "runs", "binds", "best")
+PAGES = GIB // 200  # [bytes] a page or two are not listed
+WORTH_SAYING = GIB // 10  # [bytes] less is lost in the slack of any --mem-fraction-static
 BINDS = {"state pool": "state", "KV pool": "kv"}  # every other limit is a cap on requests
 
 
-def sizing_answer(sizing: Sizing) -> SizingAnswer:
-    """Every number of a sizing that the vocabulary names. Per attention-DP rank."""
+def sizing_answer(sizing: Sizing, *, rest_given: bool = True) -> SizingAnswer:
+    """Every number of a sizing that the vocabulary names; without `rest` only what does not rest on it. Per
+    attention-DP rank."""
+    answer = _known_without_rest(sizing.scenario, sizing.resolved).model_copy(
+        update={"D": sizing.drafts_charged, "token_equiv": sizing.token_equiv, "r_star": sizing.r_star}
+    )
+    if not rest_given:
+        return _without_rest(sizing, answer)
     split = sizing.now if isinstance(sizing.now, Split) else None
-    refused = sizing.now if isinstance(sizing.now, Refusal) else None
     found = flags(sizing)
+    refused = refused_of(sizing.now) if isinstance(sizing.now, Refusal) else None
+    return answer.model_copy(
+        update={
+            "refused": refused,
+            "words": verdict(sizing).text,
+            "notices": _notices(sizing),
+            "rest_gib": sizing.scenario.rest_gib,
+            "best": _best(sizing, found),
+            "flags": _proposed(sizing, found),
+            "runs": 0,
+            **(_of_split(split) if split else {}),
+        }
+    )
+
+
+def _of_split(split: Split) -> dict[str, Any]:
+    return {
+        "slots": split.slots,
+        "clamp": split.clamp,
+        "kv_rows": split.kv_rows,
+        "kv_tokens": split.kv_tokens,
+        "kv_cap": split.kv_cap,
+        "runs": split.runs,
+        "binds": BINDS.get(split.binding.name, "cap"),
+    }
+
+
+def _without_rest(sizing: Sizing, answer: SizingAnswer) -> SizingAnswer:
+    """Bytes, S, token_equiv and r*; the slots too where a pin or the request count decides them."""
+    scenario = sizing.scenario
+    known: dict[str, Any] = {}
+    if is_pinned(scenario) or ratio_is_ignored(scenario):
+        slots = int(slots_taken(scenario, rank_of(scenario), sizing.ratio_now))
+        known = {"slots": slots, "clamp": slots // sizing.S}
+    notices = [Notice(about="rest_of_other_deployment", words=ask_for_rest(scenario))]
+    if said := _radix_cache_off(sizing):
+        notices.append(Notice(about="radix_cache_off", words=said))
+    return answer.model_copy(
+        update={
+            "words": without_rest_words(sizing),
+            "notices": tuple(notices),
+            "unknown": tuple(name for name in ON_REST if name not in known),
+            **known,
+        }
+    )
+
+
+def refused_answer(scenario: Scenario, refusal: Refusal) -> SizingAnswer:
+    """Flags that the engine refuses before it counts memory: the bytes and `rest` are known all the same."""
+    known = _known_without_rest(scenario, None)
+    given = rest_is_given(scenario)
+    return known.model_copy(
+        update={
+            "refused": refused_of(refusal),
+            "words": refusal.sentence,
+            "rest_gib": scenario.rest_gib if given else None,
+            "unknown": () if given else ("rest_gib",),
+            "runs": None if engine_kind(refusal.kind) == "not_served" else 0,
+        }
+    )
+
+
+def refused_of(refusal: Refusal) -> Refused:
+    """A refusal of the engine in the vocabulary of answers."""
+    return Refused(kind=engine_kind(refusal.kind), words=refusal.sentence)
+
+
+def _known_without_rest(scenario: Scenario, resolved: Resolved | None) -> SizingAnswer:
     return SizingAnswer(
-        refused=Refused(kind=refused.kind, words=refused.sentence) if refused else None,
-        words=verdict(sizing).text,
-        notices=_notices(sizing),
-        S=sizing.S,
-        D=sizing.drafts_charged,
-        slots=split.slots if split else None,
-        clamp=split.clamp if split else None,
-        kv_rows=split.kv_rows if split else None,
-        kv_tokens=split.kv_tokens if split else None,
-        kv_cap=split.kv_cap if split else None,
-        runs=split.runs if split else 0,
-        binds=BINDS.get(split.binding.name, "cap") if split else None,  # type: ignore[arg-type]
-        L=sizing.scenario.L,
-        rest_gib=sizing.scenario.rest_gib,
-        state_bytes_per_slot=sizing.slot_bytes,
-        kv_bytes_per_token=sizing.target_token_bytes,
-        draft_kv_bytes_per_token=sizing.draft_row_bytes,
-        token_equiv=sizing.token_equiv,
-        r_star=sizing.r_star,
-        best=_best(sizing, found),
-        flags=_proposed(sizing, found),
+        words="",
+        S=resolved.S if resolved else None,
+        L=scenario.L,
+        state_bytes_per_slot=slot_bytes(scenario),
+        kv_bytes_per_token=target_token_bytes(scenario),
+        draft_kv_bytes_per_token=draft_row_bytes(scenario),
     )
 
 
@@ -78,8 +153,8 @@ def _notices(sizing: Sizing) -> tuple[Notice, ...]:
 
 
 def _radix_cache_off(sizing: Sizing) -> str:
-    off = sizing.resolved.strategy == "disabled"
-    return "The radix cache is off: one slot a request, no prefix is kept." if off else ""
+    why = sizing.resolved.radix_off_why
+    return f"The radix cache is off ({why}): one slot a request, no prefix is kept." if why else ""
 
 
 def _ratio_not_used(sizing: Sizing) -> str:
@@ -102,5 +177,18 @@ def _asked_more(sizing: Sizing) -> str:
 
 
 def _not_charged(sizing: Sizing) -> str:
-    """What is allocated and not charged, where it is worth saying."""
-    return next((item.text for item in advice(sizing) if item.topic == NOT_CHARGED), "")
+    """What is allocated and not charged, the largest first, where it is worth saying."""
+    more = {row.what: (row.allocated or 0) - row.charged for row in sizing.allocations}
+    pool = sizing.decode_pool
+    added = (pool.slots - pool.slots_charged) * sizing.slot_bytes if pool else 0
+    if pool and added > 0:
+        more[SLOTS] -= added
+        slots = count(pool.slots - pool.slots_charged)
+        more[f"{slots} state slots that a decode server adds for requests in transfer"] = added
+    said = [f"{gib(size)} for {what}" for what, size in sorted(more.items(), key=lambda row: -row[1]) if size > PAGES]
+    if sum(size for size in more.values() if size > 0) < WORTH_SAYING:
+        return ""
+    return (
+        f"Allocated on each rank and charged to nobody: {', '.join(said)}. It comes out of the reserve that "
+        "--mem-fraction-static leaves."
+    )

@@ -6,7 +6,7 @@ from sizing.answers.limit_panel import no_spare_words, pair_words
 from sizing.answers.solve import Sizing, solve_now
 from sizing.answers.what_runs import spare_slots
 from sizing.basics.problems import Refusal
-from sizing.basics.units import GIB, count, gib, ratio_text, requests_text
+from sizing.basics.units import GIB, count, gib, number, ratio_text, requests_text
 from sizing.engine.pools import (
     SPECULATION_REQUESTS,
     asked_divisor,
@@ -31,7 +31,6 @@ from sizing.specification import FRAGILE_RATIO
 NEAR_BALANCE = 0.1
 BEYOND_WORTH_SAYING = GIB // 10  # a choice of ours: less is lost in the slack of any --mem-fraction-static
 
-NOT_CHARGED = "More is allocated than charged"
 BINDING_WORDS = {
     "state pool": "the state pool binds",
     "KV pool": "the KV pool binds",
@@ -79,6 +78,24 @@ def verdict(sizing: Sizing) -> Verdict:
         requests = "request runs" if now.runs == 1 else "requests run"
         headline = f"{count(now.runs)} {requests} at L = {L}{_each_rank(sizing)}: {BINDING_WORDS[now.binding.name]}."
     return Verdict(headline=headline, sentences=(*_why(sizing, now), *_balanced(sizing)))
+
+
+def ask_for_rest(scenario: Scenario) -> str:
+    """That `rest` is needed, and where it stands."""
+    return (
+        f"rest of {scenario.title} was not given, and no other deployment's is yours. It is the avail mem of the boot "
+        "log's last “Load weight end” before the pools, minus that of the first “Load weight begin” times (1 - "
+        "mem_fraction_static)."
+    )
+
+
+def without_rest_words(sizing: Sizing) -> str:
+    """What is known of a deployment without its `rest`."""
+    return (
+        f"What runs at L = {count(sizing.scenario.L)} needs rest, the memory that both pools share on a rank. Known: "
+        f"{count(sizing.slot_bytes)} bytes a slot, {count(sizing.target_token_bytes)} bytes a token, S = {sizing.S}, "
+        f"token_equiv {number(sizing.token_equiv)}, r* = {ratio_text(sizing.r_star)}."
+    )
 
 
 def _each_rank(sizing: Sizing) -> str:
@@ -227,7 +244,7 @@ def _one_slot_more(sizing: Sizing, now: Split) -> str:
     if pin_is_ignored(scenario) or pin > MAX_PIN:
         return "Take a ratio that gives a slot more."
     more = changed(scenario, split="pin", max_mamba_cache_size=pin)
-    there = solve_now(more, rank_of(more), sizing.ratio_now) if isinstance(more, Scenario) else None
+    there = solve_now(more, sizing.ratio_now) if isinstance(more, Scenario) else None
     if not isinstance(there, Split):
         return "Ask for one request fewer."
     return f"--max-mamba-cache-size {pin} has one to spare and runs {count(there.runs)}."
@@ -266,7 +283,7 @@ def _whole_pages(sizing: Sizing) -> Advice | None:
     now = sizing.now
     if isinstance(now, Refusal) or now.kv_cap_whole_pages >= now.runs:
         return None
-    page = sizing.scenario.page_size * sizing.scenario.dcp_size
+    page = sizing.resolved.page_size * sizing.scenario.dcp_size
     return Advice(
         topic="Short requests occupy whole pages",
         text=f"A request of {count(sizing.scenario.L)} tokens occupies whole pages of page_size x dcp_size = "
@@ -406,7 +423,7 @@ def _beyond(sizing: Sizing) -> Advice | None:
         return None
     most = max(sizing.allocations, key=lambda row: (row.allocated or 0) - row.charged)
     return Advice(
-        topic=NOT_CHARGED,
+        topic="More is allocated than charged",
         text=f"{gib(sizing.beyond)} beyond rest come out of the slack of --mem-fraction-static, mostly "
         f"{most.what} (charged {gib(most.charged)}, allocated {gib(most.allocated or 0)}). "
         "Check that graph capture still fits.",
