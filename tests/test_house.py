@@ -74,9 +74,18 @@ def test_public_names_are_documented() -> None:
 def test_readme_names_every_page() -> None:
     """Each file directly in pages/ is a page, and the README tells of it."""
     readme = (ROOT / "README.md").read_text()
-    pages = sorted((ROOT / "pages").glob("*.py"))
+    pages = sorted((ROOT / "pages").glob("[!_]*.py"))
     assert pages
     assert [page.name for page in pages if page.name not in readme] == []
+
+
+def test_every_package_is_declared() -> None:
+    """A new folder of the core or of the pages is named in pyproject.toml, or the wheel would lack it."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    folders = {file.parent.relative_to(ROOT) for top in ("sizing", "pages") for file in (ROOT / top).rglob("*.py")}
+    names = {".".join(folder.parts) for folder in folders}
+    dashboard = {"sizing.dashboard", *(f"sizing.dashboard.{name}" for name in names if name.startswith("pages"))}
+    assert set(declared) == {name for name in names if name.startswith("sizing")} | dashboard
 
 
 def test_readme_gives_the_two_commands() -> None:
