@@ -66,7 +66,7 @@ def clean() -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     """The wheel of a copy of the sources, installed beside what requirements.lock pins and nothing else."""
     folder = tmp_path_factory.mktemp("installed")
     source, environment = folder / "source", folder / "environment"
@@ -83,7 +83,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     run(*pip, "install", "--no-compile", "-r", ROOT / "requirements.lock")
     run(*pip, "install", "--no-compile", "--no-deps", wheel)
     run(*pip, "check")
-    return Installed(wheel, environment)
+    yield Installed(wheel, environment)
+    shutil.rmtree(environment)  # half a GB, which pytest would keep
 
 
 def files_below(folder: Path) -> set[Path]:
