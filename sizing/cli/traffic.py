@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 from sizing.basics.problems import Problem, RefusedError
 from sizing.cli.shared import REFUSED, add_choice, aligned, chosen, read_scenarios, stop, stop_with
-from sizing.exchange.answer import TrafficAnswer, engine_kind
+from sizing.exchange.answer import TrafficAnswer
 from sizing.traffic import words as traffic_words
 from sizing.traffic.exports import traffic_json
 from sizing.traffic.reading import TraceError, read_trace
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     except TraceError as fault:
         stop_with(str(fault), where="TRACE")
     except RefusedError as refused:
-        stop([Problem(where="", sentence=str(refused))], engine_kind(refused.refusal.kind))
+        stop([Problem(where="", sentence=str(refused))], refused.refusal.answer_kind)
     print(traffic_json(traffic) if options.json else "\n".join(_traffic_lines(traffic, workload)), flush=True)
     return 0 if traffic.ways else REFUSED
 

@@ -18,7 +18,7 @@ from sizing.engine.pools import (
 )
 from sizing.engine.resolved import Resolved
 from sizing.engine.split import Split
-from sizing.exchange.answer import About, Best, Notice, Refused, SizingAnswer, engine_kind
+from sizing.exchange.answer import About, Best, Notice, Refused, SizingAnswer
 from sizing.explain.launch_flags import Flags, flags
 from sizing.explain.verdict import BINDING_WORDS, ask_for_rest, no_spare_slot, verdict, without_rest_words
 from sizing.scenario.inputs import Scenario, rest_is_given
@@ -96,14 +96,14 @@ def refused_answer(scenario: Scenario, refusal: Refusal) -> SizingAnswer:
             "words": refusal.sentence,
             "rest_gib": scenario.rest_gib if given else None,
             "unknown": () if given else ("rest_gib",),
-            "runs": None if engine_kind(refusal.kind) == "not_served" else 0,
+            "runs": None if refusal.answer_kind == "not_served" else 0,
         }
     )
 
 
 def refused_of(refusal: Refusal) -> Refused:
     """A refusal of the engine in the vocabulary of answers."""
-    return Refused(kind=engine_kind(refusal.kind), words=refusal.sentence)
+    return Refused(kind=refusal.answer_kind, words=refusal.sentence)
 
 
 def _known_without_rest(scenario: Scenario, resolved: Resolved | None) -> SizingAnswer:
