@@ -380,8 +380,8 @@ def _role(sizing: Sizing) -> Advice | None:
         return Advice(
             topic="PD decode",
             text=f"After sizing the server makes {count(pool.rows)} rows, {count(pool.extra_rows)} of them for "
-            f"requests in transfer, and {count(pool.slots)} state slots, which its log prints: {count(pool.slots_charged)} are "
-            f"charged{gone}.",
+            f"requests in transfer, and {count(pool.slots)} state slots, which its log prints: "
+            f"{count(pool.slots_charged)} are charged{gone}.",
         )
     return None
 
