@@ -41,6 +41,11 @@ class Refusal(BaseModel):
     cure: str
 
     @property
+    def answer_kind(self) -> str:
+        """The kind in the words of an answer: a missing flag and a crash are refusals of the flags."""
+        return "flags" if self.kind in ("no_such_flag", "engine_crash") else self.kind
+
+    @property
     def sentence(self) -> str:
         """Both halves in one line, for a page or a terminal."""
         if self.kind == "not_served":
