@@ -14,13 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sizing.answers import what_runs
 from sizing.answers.optimum import last_spared, ratio_for, ratio_range
-from sizing.answers.what_runs import last_that, most_slots, slots_for, spare_slots
+from sizing.answers.what_runs import last_that, most_slots, pin_rank, ratio_rank, slots_for, spare_slots
 from sizing.basics.units import GIB, count, stated_ratio_text
 from sizing.engine.pools import (
     Numeric,
     Rank,
     asked_divisor,
     asking,
+    beside_pin,
     pin_from_slots,
     pin_is_ignored,
     pools_from_slots,
@@ -115,13 +116,39 @@ def fits(scenario: Scenario, rank: Rank, needed: Need) -> Any:
 
 def carries(rank: Rank, needed: Need, slots: Numeric | None = None) -> Any:
     """Whether K = `slots` [slots per rank], by default the fewest that admit them, carries the need."""
+<<<<<<< HEAD
     pools = pools_from_slots(rank, slots_for(rank, needed.requests, spare=False) if slots is None else slots)
     return what_runs.carries(pools, needed.requests, needed.tokens)
+=======
+    pools = pools_from_slots(rank, needed.requests * rank.S if slots is None else slots)
+    starts = (pools.slots > 0) & (pools.kv_rest_bytes > 0) & (pools.window_cap >= needed.requests)
+    return starts & (pools.admitted >= needed.requests) & (pools.kv_tokens >= needed.tokens)
+
+
+def _reached(rank: Rank, needed: Need) -> Any:
+    """Whether a ratio gives the slots: not every K, where a release divides it by the attention-DP width."""
+    return slots_from_ratio(rank, MAX_RATIO) >= needed.requests * rank.S
+
+
+def last_that(low: int, high: int, holds: Callable[[Any], Any]) -> int:
+    """The last whole number from low to high for which `holds` (array in, array out), given that it holds up to some
+    point only; low - 1 where it never does.
+
+    >>> last_that(1, 10_000, lambda tried: tried**2 < 1_000_000)
+    999
+    """
+    good, bad = low - 1, high + 1
+    while bad - good > 1:
+        tried = np.unique(np.linspace(good + 1, bad - 1, PROBES).astype(np.int64))
+        hold = int(np.count_nonzero(holds(tried)))
+        good, bad = (int(tried[hold - 1]) if hold else good), (int(tried[hold]) if hold < tried.size else bad)
+    return good
+>>>>>>> refs/heads/sizing
 
 
 def setting_of(scenario: Scenario, wants: Sequence[Want]) -> Setting | None:
     """The setting that carries every want; None where none does. Raises RefusedError for flags that are refused."""
-    rank, needed = rank_of(scenario), need_of(scenario, wants)
+    rank, needed = pin_rank(scenario, rank_of(scenario)), need_of(scenario, wants)
     if not fits(scenario, rank, needed):
         return None
     asked = None if carries(rank, needed) else int(needed.requests) * asked_divisor(scenario)
@@ -130,18 +157,20 @@ def setting_of(scenario: Scenario, wants: Sequence[Want]) -> Setting | None:
 
 
 def _setting(scenario: Scenario, needed: Need, asked: int | None) -> Setting:
-    rank = rank_of(scenario)
+    rank = pin_rank(scenario, rank_of(scenario))
+    by_ratio = rank if ratio_rank(scenario).D == rank.D else None
     low = int(slots_for(rank, needed.requests, spare=False))
     most = int(min(rank.rest_gib * GIB / rank.slot_bytes + 1, most_slots(scenario, rank)))
     high = last_that(low, most, lambda slots: carries(rank, needed, slots))
     spare = min(spare_slots(rank), high - low)
-    ratio_low, ratio_high = ratio_range(scenario, rank, low + spare, high)
-    ratio = ratio_for(scenario, rank, low + spare, last_spared(rank, int(needed.requests), high))
+    ratio_low, ratio_high = ratio_range(scenario, by_ratio, low + spare, high)
+    ratio = ratio_for(scenario, by_ratio, low + spare, last_spared(rank, int(needed.requests), high))
     slots, pin = low + spare, pin_from_slots(scenario, low + spare)
     values: dict[str, Any] = {"split": "pin", "max_mamba_cache_size": pin}
     if pin_is_ignored(scenario):
         slots, values = int(slots_from_ratio(rank, ratio)), {"split": "ratio", "mamba_full_memory_ratio": ratio}
-    tokens = int(pools_from_slots(rank, slots).kv_tokens)
+    by_pin = values["split"] == "pin"
+    tokens = int(pools_from_slots(beside_pin(rank) if by_pin else rank, slots).kv_tokens)
     return Setting(
         scenario=scenario.model_copy(update=values),
         requests=int(needed.requests),

@@ -93,8 +93,8 @@ def over_ratio(scenario: Scenario, ratio: Reals) -> RatioCurve:
 
     Where the engine refuses to start, `runs` is 0.
     """
-    rank = rank_of(scenario)
     by_ratio = scenario.model_copy(update={"split": "ratio"})
+    rank = rank_of(by_ratio)
     pools = pools_from_slots(rank, np.broadcast_to(slots_taken(by_ratio, rank, ratio), ratio.shape))
     return RatioCurve(
         ratio=ratio,

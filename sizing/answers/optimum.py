@@ -19,6 +19,8 @@ from sizing.answers.what_runs import (
     last_that,
     last_that_holds,
     most_slots,
+    pin_rank,
+    ratio_rank,
     running,
     slots_for,
     slots_taken,
@@ -76,6 +78,7 @@ def best_split(scenario: Scenario, rank: Rank, need: Need | None = None, liked: 
     best.
     """
     need = need or (lambda requests: requests * scenario.L)
+    rank = pin_rank(scenario, rank)
     unspared = _most_requests(scenario, rank, need, spare=0)
     if unspared == 0:
         return None
@@ -86,14 +89,15 @@ def best_split(scenario: Scenario, rank: Rank, need: Need | None = None, liked: 
     if unspared > runs:
         most = min(most, unspared * int(rank.S) - 1)
     high = last_that(low, most, lambda slots: carries(pools_from_slots(rank, slots), runs, tokens))
-    ratio_low, ratio_high = ratio_range(scenario, rank, low, high)
+    by_ratio = rank if ratio_rank(scenario).D == rank.D else None
+    ratio_low, ratio_high = ratio_range(scenario, by_ratio, low, high)
     return Optimum(
         runs=runs,
         slots_low=low,
         slots_high=high,
         ratio_low=ratio_low,
         ratio_high=ratio_high,
-        ratio=ratio_for(scenario, rank, low + spare, last_spared(rank, runs, high), liked),
+        ratio=ratio_for(scenario, by_ratio, low + spare, last_spared(rank, runs, high), liked),
         spare=spare,
         pin=low + spare,
         unspared=unspared,
@@ -123,6 +127,7 @@ def best_pair(scenario: Scenario, rank: Rank) -> Pair | None:
     """
     if rank.requests_asked is None:
         return None
+    rank = pin_rank(scenario, rank)
     runs = _most_asked(scenario, rank, spare=True) or _most_asked(scenario, rank, spare=False)
     if runs == 0:
         return None
@@ -160,9 +165,11 @@ def _most_asked(scenario: Scenario, rank: Rank, *, spare: bool) -> int:
     return int(np.max(np.where(runs >= wanted, wanted, 0), initial=0))
 
 
-def ratio_range(scenario: Scenario, rank: Rank, low: int, high: int) -> tuple[float | None, float | None]:
-    """Every ratio [-] that an input takes and that gives K from `low` to `high` [slots per rank]; as `Optimum` says."""
-    if ratio_is_ignored(scenario) or slots_from_ratio(rank, MAX_RATIO) < low:
+def ratio_range(scenario: Scenario, rank: Rank | None, low: int, high: int) -> tuple[float | None, float | None]:
+    """Every ratio [-] that an input takes and that gives K from `low` to `high` [slots per rank]; as `Optimum` says.
+
+    Without a rank no ratio gives what a pin gives."""
+    if rank is None or ratio_is_ignored(scenario) or slots_from_ratio(rank, MAX_RATIO) < low:
         return None, None
     first = _ratios_around(rank, low)[1]
     endless = slots_from_ratio(rank, MAX_RATIO) <= high
@@ -172,10 +179,11 @@ def ratio_range(scenario: Scenario, rank: Rank, low: int, high: int) -> tuple[fl
     return first, last
 
 
-def ratio_for(scenario: Scenario, rank: Rank, low: int, high: int, liked: float | None = None) -> float | None:
+<<<<<<< HEAD
+def ratio_for(scenario: Scenario, rank: Rank | None, low: int, high: int, liked: float | None = None) -> float | None:
     """A ratio [-] to type that gives K from `low` to `high` [slots per rank]: the one that is liked if it does, else
     one with few digits; None where no ratio does."""
-    if ratio_is_ignored(scenario):
+    if rank is None or ratio_is_ignored(scenario):
         return None
     if liked is not None and liked <= MAX_RATIO and low <= slots_from_ratio(rank, liked) <= high:
         return liked
@@ -188,6 +196,20 @@ def last_spared(rank: Rank, requests: int, high: int) -> int:
     of S on another one is admitted, unless no more are asked for."""
     capped = rank.requests_asked is not None and rank.requests_asked <= requests
     return high if capped or not spare_slots(rank) else min(high, int(slots_for(rank, requests + 1, spare=False)) - 1)
+=======
+def kv_tokens_for(pools: Pools, requests: Numeric) -> Numeric:
+    """The KV [tokens] of pools that admit so many requests; below 0 where they do not, or the engine refuses."""
+    carried = (pools.admitted >= requests) & (pools.window_cap >= requests)
+    valid = (pools.slots > 0) & (pools.kv_rest_bytes > 0) & carried
+    return np.where(valid, pools.kv_tokens, -1)
+
+
+def running(pools: Pools, L: Numeric) -> Numeric:
+    """What really runs at L [requests per rank], 0 where the engine refuses: min(admitted, KV cap, windows)."""
+    valid = (pools.slots > 0) & (pools.kv_rest_bytes > 0)
+    cap = np.minimum(kv_cap(pools.kv_tokens, L), pools.window_cap)
+    return np.where(valid, np.minimum(pools.admitted, cap), 0)
+>>>>>>> refs/heads/sizing
 
 
 def most_by_state(rank: Rank) -> int:

@@ -5,7 +5,7 @@ from pydantic import BaseModel, ConfigDict
 
 from sizing import specification
 from sizing.answers.optimum import Optimum, Pair, best_pair, best_split, pin_flag
-from sizing.answers.what_runs import running, slots_taken
+from sizing.answers.what_runs import ratio_rank, running, slots_taken
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import GIB, flag_ratio
 from sizing.engine.allocation import Allocation, DecodePool, allocations, beyond, decode_pool
@@ -107,9 +107,9 @@ def solve(scenario: Scenario) -> Sizing:
     if scenario.attention == "none":
         cure = "It has no attention layers: there is no KV pool to balance."
         raise RefusedError(Refusal(kind="not_served", engine_words="", cure=cure))
-    rank = rank_of(scenario)
+    rank, by_ratio = rank_of(scenario), ratio_rank(scenario)
     r_star = specification.optimal_ratio(
-        scenario.L, rank.slot_bytes, rank.token_bytes, rank.S, rank.D, scenario.dcp_size
+        scenario.L, rank.slot_bytes, rank.token_bytes, rank.S, by_ratio.D, scenario.dcp_size
     )
     r_flag = flag_ratio(r_star)
     ratio = r_flag if scenario.split == "balanced" else scenario.mamba_full_memory_ratio
@@ -137,10 +137,10 @@ def solve(scenario: Scenario) -> Sizing:
         r_star_direct=_r_star_direct(scenario, rank),
         ratio_now=ratio,
         now=now,
-        balanced=_by_ratio(scenario, rank, r_flag),
-        default=_by_ratio(scenario, rank, scenario.default_ratio),
+        balanced=_by_ratio(scenario, by_ratio, r_flag),
+        default=_by_ratio(scenario, by_ratio, scenario.default_ratio),
         optimum=optimum,
-        by_ratio=_by_ratio(scenario, rank, optimum.ratio) if optimum and optimum.ratio else None,
+        by_ratio=_by_ratio(scenario, by_ratio, optimum.ratio) if optimum and optimum.ratio else None,
         pinned=solve_split(scenario, rank, r_flag, optimum.pin, pinned=True) if optimum and pin else None,
         pin_flag=pin,
         raised=raised,

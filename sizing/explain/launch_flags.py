@@ -73,7 +73,7 @@ def flags(sizing: Sizing) -> Flags | None:
 def _why_pin(sizing: Sizing, best: Optimum, ratio_runs: int | None) -> str:
     said = pin_words(sizing, best)
     if ratio_runs is None:
-        return f"The pin: the ratio cannot be used here. {said}"
+        return f"The pin: no ratio gives as many here. {said}"
     if ratio_runs < best.runs:
         return f"The pin: it runs {count(best.runs)}, the ratio {count(ratio_runs)}. {said}"
     return f"The pin: {' and '.join(sizing.reasons_to_pin)}. {said}"

@@ -100,7 +100,9 @@ def traffic_of(scenario: Scenario, mix: Mix, risk: float) -> Traffic:
     """Traffic on a deployment, whose L becomes the mean length. Raises RefusedError where its flags are refused."""
     scenario, one, risks = _at_mean(scenario, mix), held(mix.spans), around(risk)
     sizing = solve(scenario)
-    optimum = best_split(scenario, rank_of(scenario), lambda requests: needed(one, requests, risks)[1])
+    optimum = best_split(
+        scenario, rank_of(scenario), lambda requests: needed(one, requests, risks)[1], flag_ratio(sizing.r_star)
+    )
     now = sizing.now if isinstance(sizing.now, Split) else None
     return Traffic(
         sizing=sizing,
