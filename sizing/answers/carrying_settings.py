@@ -116,34 +116,8 @@ def fits(scenario: Scenario, rank: Rank, needed: Need) -> Any:
 
 def carries(rank: Rank, needed: Need, slots: Numeric | None = None) -> Any:
     """Whether K = `slots` [slots per rank], by default the fewest that admit them, carries the need."""
-<<<<<<< HEAD
     pools = pools_from_slots(rank, slots_for(rank, needed.requests, spare=False) if slots is None else slots)
     return what_runs.carries(pools, needed.requests, needed.tokens)
-=======
-    pools = pools_from_slots(rank, needed.requests * rank.S if slots is None else slots)
-    starts = (pools.slots > 0) & (pools.kv_rest_bytes > 0) & (pools.window_cap >= needed.requests)
-    return starts & (pools.admitted >= needed.requests) & (pools.kv_tokens >= needed.tokens)
-
-
-def _reached(rank: Rank, needed: Need) -> Any:
-    """Whether a ratio gives the slots: not every K, where a release divides it by the attention-DP width."""
-    return slots_from_ratio(rank, MAX_RATIO) >= needed.requests * rank.S
-
-
-def last_that(low: int, high: int, holds: Callable[[Any], Any]) -> int:
-    """The last whole number from low to high for which `holds` (array in, array out), given that it holds up to some
-    point only; low - 1 where it never does.
-
-    >>> last_that(1, 10_000, lambda tried: tried**2 < 1_000_000)
-    999
-    """
-    good, bad = low - 1, high + 1
-    while bad - good > 1:
-        tried = np.unique(np.linspace(good + 1, bad - 1, PROBES).astype(np.int64))
-        hold = int(np.count_nonzero(holds(tried)))
-        good, bad = (int(tried[hold - 1]) if hold else good), (int(tried[hold]) if hold < tried.size else bad)
-    return good
->>>>>>> refs/heads/sizing
 
 
 def setting_of(scenario: Scenario, wants: Sequence[Want]) -> Setting | None:

@@ -20,30 +20,12 @@ from sizing.answers.solve import Sizing
 from sizing.answers.what_runs import slots_taken, starts
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.problems import Refusal, RefusedError
-<<<<<<< HEAD
 from sizing.basics.units import count, rest_text
 from sizing.engine.pools import Rank, pools_from_slots, rank_of
 from sizing.engine.slots_per_request import resolve
 from sizing.engine.split import Split
 from sizing.scenario.inputs import FIELDS, MAX_D, MAX_DCP, MAX_L, MAX_REST_GIB, Scenario, changed
 from sizing.specification import PoolName, binding_pool
-=======
-from sizing.basics.units import count, number, rest_text
-from sizing.engine.pools import (
-    Pools,
-    Rank,
-    is_pinned,
-    kv_cap,
-    pools_from_slots,
-    rank_as_set,
-    rank_of,
-    ratio_is_ignored,
-    slots_from_ratio,
-)
-from sizing.engine.split import Split, slots_set
-from sizing.scenario.inputs import FIELDS, Scenario, changed
-from sizing.specification import PoolName
->>>>>>> refs/heads/sizing
 
 REST_REACH = 1024  # [GiB] no GPU holds as much; beyond twice what rest is, nothing larger is tried
 
@@ -143,21 +125,12 @@ def _slots(sizing: Sizing) -> Flip:
     return _flip(sizing, "S", str(sizing.S), None, f"none of {reached}" if reached else "cannot be changed here")
 
 
-<<<<<<< HEAD
 def _drafts(sizing: Sizing) -> Flip:
     """Every number of draft tokens that an input takes."""
     stands = sizing.scenario
     flipped = [D for D in _flipped_drafts(sizing) if D != stands.D]
     there = min(flipped, key=lambda D: abs(D - stands.D)) if flipped else None
     return _flip(sizing, "D", str(stands.D), None if there is None else str(there), f"none up to {MAX_D}")
-=======
-def _flipped(scenario: Scenario, ratio: float, varied: dict[str, Any], here: PoolName) -> Any:
-    """Where, over arrays of one member of Rank, the other pool is short first; never where the engine refuses."""
-    rank = rank_as_set(scenario)._replace(**varied)
-    pools = pools_from_slots(rank, _slots_over(scenario, rank, ratio))
-    short = np.where(pools.clamp <= kv_cap(pools.kv_tokens, scenario.L), "state pool", "KV pool")
-    return (short != here) & _starts(pools)
->>>>>>> refs/heads/sizing
 
 
 def _flipped_drafts(sizing: Sizing) -> Iterator[int]:

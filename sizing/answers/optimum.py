@@ -179,7 +179,6 @@ def ratio_range(scenario: Scenario, rank: Rank | None, low: int, high: int) -> t
     return first, last
 
 
-<<<<<<< HEAD
 def ratio_for(scenario: Scenario, rank: Rank | None, low: int, high: int, liked: float | None = None) -> float | None:
     """A ratio [-] to type that gives K from `low` to `high` [slots per rank]: the one that is liked if it does, else
     one with few digits; None where no ratio does."""
@@ -196,20 +195,6 @@ def last_spared(rank: Rank, requests: int, high: int) -> int:
     of S on another one is admitted, unless no more are asked for."""
     capped = rank.requests_asked is not None and rank.requests_asked <= requests
     return high if capped or not spare_slots(rank) else min(high, int(slots_for(rank, requests + 1, spare=False)) - 1)
-=======
-def kv_tokens_for(pools: Pools, requests: Numeric) -> Numeric:
-    """The KV [tokens] of pools that admit so many requests; below 0 where they do not, or the engine refuses."""
-    carried = (pools.admitted >= requests) & (pools.window_cap >= requests)
-    valid = (pools.slots > 0) & (pools.kv_rest_bytes > 0) & carried
-    return np.where(valid, pools.kv_tokens, -1)
-
-
-def running(pools: Pools, L: Numeric) -> Numeric:
-    """What really runs at L [requests per rank], 0 where the engine refuses: min(admitted, KV cap, windows)."""
-    valid = (pools.slots > 0) & (pools.kv_rest_bytes > 0)
-    cap = np.minimum(kv_cap(pools.kv_tokens, L), pools.window_cap)
-    return np.where(valid, np.minimum(pools.admitted, cap), 0)
->>>>>>> refs/heads/sizing
 
 
 def most_by_state(rank: Rank) -> int:

@@ -52,8 +52,7 @@ def starts(pools: Pools) -> Any:
 
 def held_by_kv(pools: Pools, L: Numeric) -> Any:
     """How many requests of L tokens KV holds [requests per rank]: its full rows, and its window rows if there are."""
-    cap = kv_cap(pools.kv_tokens, L)
-    return cap if pools.window_cap is None else np.minimum(cap, pools.window_cap)
+    return np.minimum(kv_cap(pools.kv_tokens, L), pools.window_cap)
 
 
 def running(pools: Pools, L: Numeric) -> Any:
@@ -63,8 +62,8 @@ def running(pools: Pools, L: Numeric) -> Any:
 
 def carries(pools: Pools, requests: Numeric, tokens: Numeric) -> Any:
     """Whether pools run so many requests that need so many full KV tokens together."""
-    held = starts(pools) & (pools.admitted >= requests) & (pools.kv_tokens >= tokens)
-    return held if pools.window_cap is None else held & (pools.window_cap >= requests)
+    enough = (pools.kv_tokens >= tokens) & (pools.window_cap >= requests)
+    return starts(pools) & (pools.admitted >= requests) & enough
 
 
 def kv_tokens_for(pools: Pools, requests: Numeric) -> Any:
