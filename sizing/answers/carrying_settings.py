@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sizing.answers import what_runs
 from sizing.answers.optimum import last_spared, ratio_for, ratio_range
-from sizing.answers.what_runs import last_that, most_slots, pin_rank, ratio_rank, slots_for, spare_slots
+from sizing.answers.what_runs import last_that, most_slots, pin_rank, slots_for, spare_slots
 from sizing.basics.units import GIB, count, stated_ratio_text
 from sizing.engine.pools import (
     Numeric,
@@ -131,8 +131,9 @@ def setting_of(scenario: Scenario, wants: Sequence[Want]) -> Setting | None:
 
 
 def _setting(scenario: Scenario, needed: Need, asked: int | None) -> Setting:
-    rank = pin_rank(scenario, rank_of(scenario))
-    by_ratio = rank if ratio_rank(scenario).D == rank.D else None
+    of_ratio = rank_of(scenario)
+    rank = pin_rank(scenario, of_ratio)
+    by_ratio = rank if of_ratio.D == rank.D else None
     low = int(slots_for(rank, needed.requests, spare=False))
     most = int(min(rank.rest_gib * GIB / rank.slot_bytes + 1, most_slots(scenario, rank)))
     high = last_that(low, most, lambda slots: carries(rank, needed, slots))

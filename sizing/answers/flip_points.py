@@ -21,7 +21,7 @@ from sizing.answers.what_runs import slots_taken, starts
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, rest_text
-from sizing.engine.pools import Rank, pools_from_slots, rank_of
+from sizing.engine.pools import Rank, pools_from_slots, rank_as_set
 from sizing.engine.slots_per_request import resolve
 from sizing.engine.split import Split
 from sizing.scenario.inputs import FIELDS, MAX_D, MAX_DCP, MAX_L, MAX_REST_GIB, Scenario, changed
@@ -152,7 +152,7 @@ def _ranks_with_drafts(scenario: Scenario) -> list[tuple[Whole, Rank]]:
     found: dict[int, dict[int, Rank]] = {}
     for D in range(1, MAX_D + 1):
         with suppress(RefusedError):
-            rank = rank_of(scenario.model_copy(update={"D": D}))
+            rank = rank_as_set(scenario.model_copy(update={"D": D}))
             found.setdefault(rank.headroom, {})[D] = rank
     return [(np.array(list(ranks)), _stacked([*ranks.values()])) for ranks in found.values()]
 

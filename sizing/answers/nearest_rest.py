@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.answers.what_runs import held_by_kv, slots_taken, starts
-from sizing.engine.pools import Pools, pools_from_slots, rank_of
+from sizing.engine.pools import Pools, pools_from_slots, rank_as_set
 from sizing.scenario.inputs import Scenario
 from sizing.specification import PoolName, state_is_short
 
@@ -58,7 +58,7 @@ class _Deployment:
     """The rules over arrays of thousandths, for one scenario with its ratio or pin held."""
 
     def __init__(self, scenario: Scenario, ratio: float, here: PoolName) -> None:
-        self.scenario, self.ratio, self.here, self.rank = scenario, ratio, here, rank_of(scenario)
+        self.scenario, self.ratio, self.here, self.rank = scenario, ratio, here, rank_as_set(scenario)
 
     def slots(self, steps: Whole) -> Any:
         """K [slots per rank]."""

@@ -20,7 +20,6 @@ from sizing.answers.what_runs import (
     last_that_holds,
     most_slots,
     pin_rank,
-    ratio_rank,
     running,
     slots_for,
     slots_taken,
@@ -78,7 +77,7 @@ def best_split(scenario: Scenario, rank: Rank, need: Need | None = None, liked: 
     best.
     """
     need = need or (lambda requests: requests * scenario.L)
-    rank = pin_rank(scenario, rank)
+    of_ratio, rank = rank, pin_rank(scenario, rank)
     unspared = _most_requests(scenario, rank, need, spare=0)
     if unspared == 0:
         return None
@@ -89,7 +88,7 @@ def best_split(scenario: Scenario, rank: Rank, need: Need | None = None, liked: 
     if unspared > runs:
         most = min(most, unspared * int(rank.S) - 1)
     high = last_that(low, most, lambda slots: carries(pools_from_slots(rank, slots), runs, tokens))
-    by_ratio = rank if ratio_rank(scenario).D == rank.D else None
+    by_ratio = rank if of_ratio.D == rank.D else None
     ratio_low, ratio_high = ratio_range(scenario, by_ratio, low, high)
     return Optimum(
         runs=runs,

@@ -5,7 +5,7 @@ from pydantic import BaseModel, ConfigDict
 
 from sizing import specification
 from sizing.answers.optimum import Optimum, Pair, best_pair, best_split, pin_flag
-from sizing.answers.what_runs import ratio_rank, running, slots_taken
+from sizing.answers.what_runs import running, slots_taken
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import GIB, flag_ratio
 from sizing.engine.allocation import Allocation, DecodePool, allocations, beyond, decode_pool
@@ -16,6 +16,7 @@ from sizing.engine.pools import (
     draft_row_bytes,
     is_pinned,
     pools_from_slots,
+    rank_as_set,
     rank_of,
     ratio_is_ignored,
     replays_drafts,
@@ -107,16 +108,16 @@ def solve(scenario: Scenario) -> Sizing:
     if scenario.attention == "none":
         cure = "It has no attention layers: there is no KV pool to balance."
         raise RefusedError(Refusal(kind="not_served", engine_words="", cure=cure))
-    rank, by_ratio = rank_of(scenario), ratio_rank(scenario)
+    rank, as_set = rank_of(scenario), rank_as_set(scenario)
     r_star = specification.optimal_ratio(
-        scenario.L, rank.slot_bytes, rank.token_bytes, rank.S, by_ratio.D, scenario.dcp_size
+        scenario.L, rank.slot_bytes, rank.token_bytes, rank.S, rank.D, scenario.dcp_size
     )
     r_flag = flag_ratio(r_star)
     ratio = r_flag if scenario.split == "balanced" else scenario.mamba_full_memory_ratio
     now = solve_now(scenario, ratio, rank)
     optimum = best_split(scenario, rank, liked=r_flag)
     pin = pin_flag(scenario, optimum) if optimum else None
-    raised_flag, raised = _raised(scenario, ratio, rank, now)
+    raised_flag, raised = _raised(scenario, ratio, as_set, now)
     found = allocations(scenario, rank, now) if isinstance(now, Split) else ()
     state, ring = slot_bytes(scenario), ring_bytes_per_slot(scenario)
     return Sizing(
@@ -126,7 +127,7 @@ def solve(scenario: Scenario) -> Sizing:
         ring_bytes=ring_bytes(scenario),
         ring_bytes_per_slot=ring,
         charged_slot_bytes=rank.slot_bytes,
-        drafts_charged=rank.D,
+        drafts_charged=as_set.D,
         target_token_bytes=target_token_bytes(scenario),
         draft_row_bytes=draft_row_bytes(scenario),
         token_bytes=token_bytes(scenario),
@@ -137,10 +138,10 @@ def solve(scenario: Scenario) -> Sizing:
         r_star_direct=_r_star_direct(scenario, rank),
         ratio_now=ratio,
         now=now,
-        balanced=_by_ratio(scenario, by_ratio, r_flag),
-        default=_by_ratio(scenario, by_ratio, scenario.default_ratio),
+        balanced=_by_ratio(scenario, rank, r_flag),
+        default=_by_ratio(scenario, rank, scenario.default_ratio),
         optimum=optimum,
-        by_ratio=_by_ratio(scenario, by_ratio, optimum.ratio) if optimum and optimum.ratio else None,
+        by_ratio=_by_ratio(scenario, rank, optimum.ratio) if optimum and optimum.ratio else None,
         pinned=solve_split(scenario, rank, r_flag, optimum.pin, pinned=True) if optimum and pin else None,
         pin_flag=pin,
         raised=raised,

@@ -11,11 +11,11 @@ from sizing.engine.pools import (
     Numeric,
     Pools,
     Rank,
+    beside_pin,
     is_pinned,
     kv_cap,
     pin_divisor,
     pin_is_ignored,
-    rank_of,
     ratio_is_ignored,
     slots_from_ratio,
     slots_without_radix,
@@ -35,14 +35,9 @@ def slots_taken(scenario: Scenario, rank: Rank, ratio: Numeric, pin: Numeric | N
     return np.maximum(slots_from_ratio(rank, ratio), 0)
 
 
-def ratio_rank(scenario: Scenario) -> Rank:
-    """One rank with its slots by ratio: a release may charge drafts there and not beside a pin."""
-    return rank_of(scenario.model_copy(update={"split": "ratio"}))
-
-
 def pin_rank(scenario: Scenario, rank: Rank) -> Rank:
-    """One rank with its slots pinned, or by ratio where the release ignores a pin."""
-    return rank._replace(D=0) if rank.rules.drafts_by_ratio_only and not pin_is_ignored(scenario) else rank
+    """One rank with its slots pinned, or by ratio where the release ignores a pin; `rank` is that by ratio."""
+    return rank if pin_is_ignored(scenario) else beside_pin(rank)
 
 
 def starts(pools: Pools) -> Any:
