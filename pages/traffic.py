@@ -14,6 +14,7 @@ from pages.parts.frame import TRAFFIC_LINK, show_page
 from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented
+from pages.parts.rest import asked_for_rest
 from sizing import Problem, RefusedError, Scenario
 from sizing.exchange.link import to_query
 from sizing.figures.traffic import lengths_figure, needs_figure, overflow_figure
@@ -53,6 +54,8 @@ def show_traffic(scenario: Scenario) -> None:
         traffic = traffic_of(scenario, mix, workload.risk)
     except RefusedError as refused:
         first.error(plain(str(refused)))
+        return
+    if asked_for_rest(traffic.sizing, first):
         return
     with first:
         _answer(traffic)

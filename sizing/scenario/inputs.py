@@ -687,8 +687,17 @@ DEPLOYED = ("model", "tp_size", "attn_dp_size", "pp_size")  # what the worked ex
 
 def rest_is_given(scenario: Scenario) -> bool:
     """Whether `rest` was stated, or model and widths are the worked example's, whose rest is known."""
-    same = all(getattr(scenario, name) == DEFAULTS[name] for name in DEPLOYED)
-    return same or "rest_gib" in scenario.model_fields_set
+    return _is_example(scenario) or "rest_gib" in scenario.model_fields_set
+
+
+def rest_is_the_example_s(scenario: Scenario) -> bool:
+    """Whether `rest` is the worked example's and the deployment is not: a page, where every input has a value, then
+    asks for it."""
+    return not _is_example(scenario) and scenario.rest_gib == DEFAULTS["rest_gib"]
+
+
+def _is_example(scenario: Scenario) -> bool:
+    return all(getattr(scenario, name) == DEFAULTS[name] for name in DEPLOYED)
 
 
 def extra(name: str, key: str) -> str:
