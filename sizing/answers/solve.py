@@ -27,7 +27,8 @@ from sizing.engine.pools import (
     target_token_bytes,
     token_bytes,
 )
-from sizing.engine.slots_per_request import Resolved, resolve
+from sizing.engine.resolved import Resolved
+from sizing.engine.slots_per_request import resolve
 from sizing.engine.split import Split, slots_set, slots_unpinned, solve_split
 from sizing.scenario.inputs import DEFAULT_RATIO, MAX_REQUESTS, Scenario
 from sizing.specification import Prediction

@@ -14,11 +14,13 @@ from sizing.basics.problems import Problem, Refusal, RefusedError
 from sizing.basics.units import count, number
 from sizing.bootlog import Exact, Facts, Inputs, Measured, exact_bytes, inputs_of
 from sizing.bootlog.release import releases_text
+from sizing.bootlog.settings import latest
 from sizing.command import Command, rewritten
 from sizing.command.flags import PIN, RATIO
 from sizing.engine.pools import Rank, pools_from_slots, rank_of
 from sizing.engine.split import slots_set
 from sizing.explain.launch_flags import Flags
+from sizing.releases.architectures import support_of
 from sizing.scenario.from_model import FILLED, geometry_of, servable
 from sizing.scenario.inputs import LABELS, Scenario, read_scenario
 
@@ -64,6 +66,11 @@ def _fits(exact: Exact) -> bool:
     return exact.state is not None and exact.kv is not None
 
 
+def _served(facts: Facts, exact: Exact) -> bool:
+    """Whether the release of the log has the model; where not, another one of the same shapes ran."""
+    return support_of(exact.architecture or "", latest(facts.releases)).served
+
+
 def diagnose(
     facts: Facts, *, model: str = "", command: Command | None = None, stated: dict[str, Any] | None = None
 ) -> Diagnosis:
@@ -73,7 +80,7 @@ def diagnose(
     what the user adds, such as L [tokens]. Raises nothing.
     """
     exact = exact_bytes(facts, geometry_of(model), (stated or {}).get("tp_size")) if model else Exact()
-    fits = model if model and _fits(exact) else ""
+    fits = model if model and _fits(exact) and _served(facts, exact) else ""
     inputs = _without_stated(inputs_of(facts, exact if model else None), stated or {})
     values, conflicts = _merged(facts, inputs, command)
     values.setdefault("page_size", facts.page_size)  # by which the bytes of a token were read

@@ -17,7 +17,8 @@ from sizing.bootlog.measure import Measured
 from sizing.bootlog.release import releases_text
 from sizing.bootlog.settings import latest
 from sizing.engine.slots_per_request import slots_per_request
-from sizing.scenario.inputs import DEFAULT_RATIO, Scenario
+from sizing.releases.architectures import support_of
+from sizing.scenario.inputs import DEFAULT_RATIO, DEFAULTS, Scenario
 
 LOG, MODEL, ASSUMED = "boot log", "model geometry", "assumed"
 NOT_IN_A_LOG = (
@@ -59,8 +60,8 @@ def inputs_of(facts: Facts, exact: Exact | None = None) -> Inputs:
 
 def _given(facts: Facts, exact: Exact) -> Iterator[_Given]:
     yield from _flags(facts)
-    yield from (_Given(name, value, ASSUMED) for name, value in _tells_slots(facts).items())
-    yield _Given("extra_buffer_supported", exact.extra_buffer_supported, MODEL)
+    yield from (_Given(name, value, ASSUMED) for name, value in _tells_slots(facts, exact).items())
+    yield _Given("architecture", _architecture(facts, exact), MODEL)
     yield from _state(facts, exact)
     yield from _kv(facts, exact)
     yield from _drafts(facts, exact)
@@ -79,19 +80,29 @@ _SLOT_INPUTS: tuple[dict[str, Any], ...] = (
     {"mamba_radix_cache_strategy": "extra_buffer_lazy", "skip_decode_lock": True},
     {"mamba_radix_cache_strategy": "no_buffer", "page_size": 1, "disable_overlap_schedule": True},
     {"disable_radix_cache": True},
+    {"architecture": "KimiLinearForCausalLM"},  # a model whose radix cache the release turns off whatever the flags say
 )
 
 
-def _tells_slots(facts: Facts) -> dict[str, Any]:
+def _tells_slots(facts: Facts, exact: Exact) -> dict[str, Any]:
     """The inputs that lead to the S of the log, without those that the flags state otherwise."""
     if facts.S is None:
         return {}
     stated = {item.name: item.value for item in _flags(facts) if item.value is not None}
-    base = stated | {"release": latest(facts.releases), "D": facts.draft_tokens or 0}
+    bytes_typed = {"model": "", "state_bytes_all_stages": DEFAULTS["state_bytes_per_slot"]}
+    if architecture := _architecture(facts, exact):
+        stated["architecture"] = architecture
+    base = bytes_typed | stated | {"release": latest(facts.releases), "D": facts.draft_tokens or 0}
     for more in _SLOT_INPUTS:
         if all(stated.get(name, value) == value for name, value in more.items()) and _gives(base | more, facts.S):
             return more
     return {}
+
+
+def _architecture(facts: Facts, exact: Exact) -> str | None:
+    """The architecture of the model that the bytes match, where the release of the log serves it."""
+    found = exact.architecture
+    return found if found and support_of(found, latest(facts.releases)).served else None
 
 
 def _gives(values: dict[str, Any], S: int) -> bool:

@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     except TraceError as fault:
         stop_with(str(fault), where="TRACE")
     except RefusedError as refused:
-        stop([Problem(where="", sentence=str(refused))], refused.refusal.kind)
+        stop([Problem(where="", sentence=str(refused))], refused.refusal.answer_kind)
     print(traffic_json(traffic) if options.json else "\n".join(_traffic_lines(traffic, workload)), flush=True)
     return 0 if traffic.ways else REFUSED
 

@@ -287,12 +287,11 @@ class _Reader:
             ("--enable-gdn-replayssm-spec", "spec"),
         ):
             if name in self._flags:
-                self.values["replayssm"], self.sources["replayssm"] = kind, name
+                other = self.values.get("replayssm", kind)
+                self.values["replayssm"] = kind if other == kind else "both"
+                self.sources["replayssm"] = name
 
     def _others(self, environment: dict[str, str]) -> None:
-        backend = self.text_of("--linear-attn-backend")
-        if backend is not None and backend != "triton":
-            self._set("extra_buffer_supported", False, "--linear-attn-backend")
         if "max_mamba_cache_size" in self.values:
             self.values["split"], self.sources["split"] = "pin", self.sources["max_mamba_cache_size"]
         elif self._flags:

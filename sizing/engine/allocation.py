@@ -18,6 +18,7 @@ from sizing.engine.pools import (
     ssm_bytes,
     target_token_bytes,
 )
+from sizing.engine.slots_per_request import page_size_of
 from sizing.engine.split import Split
 from sizing.releases.rules import RELEASES
 from sizing.scenario.inputs import Scenario
@@ -116,7 +117,7 @@ def _kv(scenario: Scenario, split: Split) -> Allocation:
     return Allocation(
         what="KV pool and its padding page",
         charged=split.kv_rows * row,
-        allocated=(split.kv_rows + scenario.page_size) * row,
+        allocated=(split.kv_rows + page_size_of(scenario)) * row,
     )
 
 
@@ -127,5 +128,5 @@ def _draft_kv(scenario: Scenario, rank: Rank, split: Split) -> Allocation:
     return Allocation(
         what="draft KV pool and its padding page",
         charged=split.kv_rows * draft_charged_bytes(scenario),
-        allocated=(split.kv_rows * spans + scenario.page_size) * row,
+        allocated=(split.kv_rows * spans + page_size_of(scenario)) * row,
     )

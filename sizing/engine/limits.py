@@ -24,6 +24,7 @@ from sizing.engine.pools import (
     pin_is_ignored,
     ratio_is_ignored,
 )
+from sizing.engine.slots_per_request import page_size_of
 from sizing.scenario.inputs import Scenario
 
 LimitName = Literal["state pool", "KV pool", "requests asked", "estimate", "tokens // 2"]
@@ -83,7 +84,8 @@ def _kv_limit(scenario: Scenario, rank: Rank, pools: Pools, levers: str) -> Limi
 
 def _more_tokens(scenario: Scenario, pools: Pools, levers: str) -> str:
     capped = scenario.max_total_tokens
-    if capped is not None and pools.kv_rows == capped // scenario.page_size * scenario.page_size:
+    page = page_size_of(scenario)
+    if capped is not None and pools.kv_rows == capped // page * page:
         return "a larger --max-total-tokens"
     return f"a smaller {levers}"
 

@@ -13,15 +13,15 @@ import numpy as np
 from sizing.basics.dtypes import KV_ITEMSIZE, STATE_ITEMSIZE
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import GIB
-from sizing.engine.slots_per_request import slots_per_request
+from sizing.engine.refused_flags import check_at_sizing
+from sizing.engine.slots_per_request import SPECULATION_REQUESTS as SPECULATION_REQUESTS
+from sizing.engine.slots_per_request import radix_cache_is_on, resolve
 from sizing.releases.rules import BLOCK_KIND, Rules, rules_of
 from sizing.scenario.inputs import Scenario
 
 # A number or a numpy array of numbers: numpy's own types cannot say "the same shape in and out".
 Numeric = Any
 
-# engine-sizing.md section 5: under any speculative algorithm an unset --max-running-requests becomes 48.
-SPECULATION_REQUESTS = 48
 # engine-sizing.md section 7: estimate = clamp(int(tokens / context_len * 512), 2048, 4096).
 ESTIMATE_FACTOR, ESTIMATE_LOW, ESTIMATE_HIGH = 512, 2048, 4096
 TOKENS_PER_REQUEST = 2  # section 7: never more requests than tokens // 2
@@ -218,7 +218,8 @@ def _least(scenario: Scenario) -> int:
 
 def rank_of(scenario: Scenario) -> Rank:
     """One rank of a scenario. Raises RefusedError for flags that the engine refuses."""
-    rules = rules_of(scenario.release)
+    rules, resolved = rules_of(scenario.release), resolve(scenario)
+    check_at_sizing(scenario)
     _check_ring(scenario)
     return Rank(
         rules=rules,
@@ -226,9 +227,9 @@ def rank_of(scenario: Scenario) -> Rank:
         slot_bytes=charged_slot_bytes(scenario) + ring_bytes_per_slot(scenario),
         ring_fixed_bytes=ring_bytes_fixed(scenario),
         token_bytes=token_bytes(scenario),
-        S=slots_per_request(scenario),
+        S=resolved.S,
         D=drafts_charged(scenario),
-        page_size=scenario.page_size,
+        page_size=resolved.page_size,
         dcp_size=scenario.dcp_size,
         context_length=scenario.context_length,
         requests_asked=requests_asked(scenario),
@@ -256,12 +257,12 @@ def ratio_is_ignored(scenario: Scenario) -> bool:
     """Radix cache off with a known request count takes exactly that many slots, whatever the ratio (section 5, 2)."""
     known = scenario.max_running_requests is not None or scenario.D > 0
     unset = rules_of(scenario.release).slots_without_radix is not None
-    return scenario.disable_radix_cache and (known or unset)
+    return (known or unset) and not radix_cache_is_on(scenario)
 
 
 def pin_is_ignored(scenario: Scenario) -> bool:
     """Up to 0.5.6 the ratio overwrites a pin while the radix cache is on."""
-    return not rules_of(scenario.release).pin_wins and not scenario.disable_radix_cache
+    return not rules_of(scenario.release).pin_wins and radix_cache_is_on(scenario)
 
 
 def is_pinned(scenario: Scenario) -> bool:

@@ -5,22 +5,27 @@ words: compute-mamba-ratio.md (the specification) and engine-sizing.md (SGLang 0
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.solve import Sizing, solve
 from sizing.basics.dtypes import KvDtype, StateDtype
+from sizing.basics.frames import frame_of
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, number, ratio_text, tokens_text
 from sizing.engine.pools import SPECULATION_REQUESTS, slot_bytes, token_bytes
-from sizing.engine.slots_per_request import SlotUse, resolve, slots_per_request
+from sizing.engine.resolved import SlotUse
+from sizing.engine.slots_per_request import resolve, slots_per_request
 from sizing.explain import published_examples as examples
 from sizing.explain.launch_flags import flags
 from sizing.explain.published_examples import ByteConstants, Measured
 from sizing.releases.rules import CHANGES, RELEASES, Release
 from sizing.scenario.inputs import DEFAULT_RATIO, Scenario, changed
 from sizing.specification import FRAGILE_RATIO, optimal_ratio, token_equiv
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 NOTHING = "-"  # a cell that has no value: not printed, not published, not reachable
 UNKNOWN = "unknown"  # a value we lack an input for
@@ -38,11 +43,27 @@ class Table(BaseModel):
     note: str
     """Where it comes from and how to read it."""
 
+    def frame(self) -> "DataFrame":
+        """The same cells, to be sorted and searched: a column of numbers as numbers, any other as it is."""
+        columns = zip(self.columns, zip(*self.rows, strict=True), strict=True)
+        return frame_of({name: _numbers(cells) for name, cells in columns})
+
+
+def _numbers(cells: tuple[str, ...]) -> list[Any]:
+    """The cells as whole numbers, else as real ones, else as they are; NOTHING is a number that is missing."""
+    for read in (int, float):
+        try:
+            return [None if cell == NOTHING else read(cell.replace(",", "")) for cell in cells]
+        except ValueError:
+            continue
+    return [*cells]
+
 
 # --- S -----------------------------------------------------------------------------------------------
 
 # The rows of the specification's S table, then what it says in prose or leaves out. `no_buffer` needs page
 # size 1 and overlap off by flag (engine-sizing.md section 4).
+LFM2 = "Lfm2ForCausalLM"  # a model that takes no extra_buffer
 STRATEGIES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("--disable-radix-cache", {"disable_radix_cache": True}),
     (
@@ -58,23 +79,27 @@ STRATEGIES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("extra_buffer, pp_size above 1", {"mamba_radix_cache_strategy": "extra_buffer", "pp_size": 2}),
     ("auto, the default", {}),
     ("auto, overlap off, page size 1", {"disable_overlap_schedule": True, "page_size": 1}),
-    ("auto, extra_buffer not supported", {"extra_buffer_supported": False, "page_size": 1}),
+    ("auto, extra_buffer not supported", {"architecture": LFM2, "page_size": 1}),
     (
         "extra_buffer_lazy, overlap off or pp_size above 1",
         {"mamba_radix_cache_strategy": "extra_buffer_lazy", "disable_overlap_schedule": True},
     ),
     (
-        "extra_buffer_lazy, PD prefill or decode",
-        {"mamba_radix_cache_strategy": "extra_buffer_lazy", "disaggregation_mode": "decode"},
+        "extra_buffer_lazy, PD prefill",
+        {"mamba_radix_cache_strategy": "extra_buffer_lazy", "disaggregation_mode": "prefill"},
     ),
     (
         "extra_buffer, not supported",
-        {"mamba_radix_cache_strategy": "extra_buffer", "extra_buffer_supported": False},
+        {"mamba_radix_cache_strategy": "extra_buffer", "architecture": LFM2},
     ),
     ("no_buffer, overlap on", {"mamba_radix_cache_strategy": "no_buffer", "page_size": 1}),
     (
         "no_buffer, page size above 1",
         {"mamba_radix_cache_strategy": "no_buffer", "disable_overlap_schedule": True},
+    ),
+    (
+        "PD decode, whatever the strategy",
+        {"mamba_radix_cache_strategy": "extra_buffer_lazy", "disaggregation_mode": "decode"},
     ),
 )
 
@@ -96,9 +121,8 @@ def releases_table() -> Table:
         title="What changed when",
         columns=("since", "what", "default S"),
         rows=tuple((change.since, change.words, _default_slots(change.since)) for change in CHANGES),
-        note=f"{FIRST_WORDS} Read from the wheels of {', '.join(RELEASES)}; the releases between were not read, and "
-        "neither was whether no_buffer with pages above 1 or with overlap is refused before 0.5.14: it is not refused "
-        "here. Source: engine-versions.md.",
+        note=f"{FIRST_WORDS} Read from the wheels of {', '.join(RELEASES)}; The S is that of Qwen3-Next; other "
+        "models differ (support-by-release.md). Source: engine-versions.md.",
     )
 
 
@@ -110,7 +134,7 @@ FIRST_WORDS = (
 
 
 def _default_slots(release: Release) -> str:
-    return count(slots_per_request(Scenario(release=release)))
+    return count(slots_per_request(Scenario(model="", release=release, page_size=1)))
 
 
 def _slots_cells(fields: dict[str, Any]) -> tuple[str, str, str]:

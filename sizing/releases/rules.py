@@ -33,6 +33,28 @@ class Rules(BaseModel):
     """What `auto` gives where the architecture supports it."""
     checks_no_buffer: bool
     """Whether no_buffer with pages or with overlap is refused."""
+    no_buffer_turns_overlap_off: bool
+    """Whether keeping no buffer turns overlap off; since 0.5.14 only where `auto` gave no_buffer."""
+    no_buffer_sets_page_1: bool
+    no_buffer_speculates: Literal["with the radix cache", "without the radix cache", "never"]
+    """What becomes of no_buffer under speculation."""
+    extra_buffer_needs_radix: bool
+    """Whether extra_buffer with --disable-radix-cache is refused."""
+    refuses_extra_buffer_without_state: bool
+    """Whether extra_buffer is refused for state models outside the engine's list; else it is obeyed unchecked."""
+    lazy_speculates: bool
+    lazy_under_pd: bool
+    decode_role_first: bool
+    """Whether a PD decode server turns its radix cache off before the strategy is resolved."""
+    base_slots: int
+    """State slots of a running request with the radix cache on, without a track buffer."""
+    overlap_with: tuple[str, ...]
+    """The speculative algorithms that leave overlap on."""
+    overlap_with_trees: bool
+    """Whether --speculative-eagle-topk above 1 leaves it on too."""
+    pp_speculates: bool
+    """Whether --pp-size above 1 takes speculation, on a PD prefill server."""
+    dcp_speculates: bool
     one_track_slot_if: Literal["speculation", "overlap off"]
     """When extra_buffer keeps one track slot a request instead of two."""
     reads_skip_decode_lock: bool
@@ -88,6 +110,19 @@ FIRST = Rules(
     strategy_flag="",
     auto="no_buffer",
     checks_no_buffer=False,
+    no_buffer_turns_overlap_off=False,
+    no_buffer_sets_page_1=False,
+    no_buffer_speculates="with the radix cache",
+    extra_buffer_needs_radix=False,
+    refuses_extra_buffer_without_state=False,
+    lazy_speculates=False,
+    lazy_under_pd=True,
+    decode_role_first=False,
+    base_slots=3,
+    overlap_with=(),
+    overlap_with_trees=False,
+    pp_speculates=False,
+    dcp_speculates=False,
     one_track_slot_if="speculation",
     reads_skip_decode_lock=False,
     ssm_dtypes=("float32", "bfloat16"),
@@ -126,12 +161,19 @@ def _since(release: Release, words: str, **sets: Any) -> Change:
 
 CHANGES: tuple[Change, ...] = (
     _since(
-        "0.5.8",
-        "--mamba-scheduler-strategy is new: no_buffer (the default, S = 3) or extra_buffer (S = 5, or 4 with "
-        "speculation).",
+        "0.5.6",
+        "The radix cache of Qwen3-Next turns overlap off; until then it stays on.",
+        no_buffer_turns_overlap_off=True,
+    ),
+    _since(
+        "0.5.7",
+        "--mamba-scheduler-strategy is new: no_buffer (the default) or extra_buffer. S = 5 with either, or 4 with "
+        "extra_buffer under speculation.",
         strategies=("no_buffer", "extra_buffer"),
         strategy_flag="--mamba-scheduler-strategy",
+        base_slots=5,
     ),
+    _since("0.5.8", "no_buffer is S = 3 again.", base_slots=3),
     _since(
         "0.5.8",
         "Draft states come off rest before the split, K = budget // slot; until then every slot carries D of them.",
@@ -157,6 +199,18 @@ CHANGES: tuple[Change, ...] = (
         reads_conv_dtype=True,
     ),
     _since(
+        "0.5.9",
+        "Speculation with no_buffer turns the radix cache off (S = 1); until then it runs.",
+        no_buffer_speculates="without the radix cache",
+    ),
+    _since(
+        "0.5.10",
+        "Speculation with no_buffer and the radix cache on is refused, and so is extra_buffer with the radix cache "
+        "off.",
+        no_buffer_speculates="never",
+        extra_buffer_needs_radix=True,
+    ),
+    _since(
         "0.5.10",
         "extra_buffer is S = 5 with overlap on and 4 with it off; speculation no longer decides.",
         one_track_slot_if="overlap off",
@@ -169,10 +223,22 @@ CHANGES: tuple[Change, ...] = (
         asked_capped_by="estimate",
         estimate_capped_by_tokens=True,
     ),
+    _since(
+        "0.5.11",
+        "A PD decode server turns its radix cache off before the strategy is resolved, so that overlap stays on.",
+        decode_role_first=True,
+    ),
+    _since("0.5.11", "no_buffer sets pages of 1 token; until then the page stays.", no_buffer_sets_page_1=True),
+    _since(
+        "0.5.11",
+        "EAGLE, EAGLE3 and STANDALONE leave overlap on; until then any speculation turns it off.",
+        overlap_with=EAGLE_KIND,
+    ),
     _since("0.5.12", "The draft KV of DFLASH is in the bytes of a token.", charged_draft_kv=BLOCK_KIND),
+    _since("0.5.13", "Draft trees (top-k above 1) leave overlap on too.", overlap_with_trees=True),
     _since(
         "0.5.13",
-        "extra_buffer_lazy is new (S = 4).",
+        "extra_buffer_lazy is new (S = 4), without speculation.",
         strategies=("no_buffer", "extra_buffer", "extra_buffer_lazy"),
     ),
     _since(
@@ -188,8 +254,17 @@ CHANGES: tuple[Change, ...] = (
         "goes from 3 to 5.",
         strategy_flag="--mamba-radix-cache-strategy",
         auto="extra_buffer",
-        checks_no_buffer=True,
+        no_buffer_speculates="with the radix cache",
+        extra_buffer_needs_radix=False,
     ),
+    _since(
+        "0.5.14",
+        "no_buffer with pages above 1 or with overlap on is refused; until then pages become 1 and overlap is turned "
+        "off.",
+        checks_no_buffer=True,
+        no_buffer_sets_page_1=False,
+    ),
+    _since("0.5.14", "All speculation leaves overlap on.", overlap_with=(*EAGLE_KIND, *BLOCK_KIND, "NGRAM")),
     _since(
         "0.5.14",
         "The draft KV of EAGLE, MTP and STANDALONE is in the bytes of a token; until then the draft pool came out of "
@@ -223,6 +298,13 @@ CHANGES: tuple[Change, ...] = (
         "SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK takes one slot off S.",
         reads_skip_decode_lock=True,
     ),
+    _since(
+        "0.5.17",
+        "extra_buffer_lazy takes speculation, and is refused under PD disaggregation.",
+        lazy_speculates=True,
+        lazy_under_pd=False,
+    ),
+    _since("0.5.17", "--dcp-size takes speculation.", dcp_speculates=True),
     _since("0.5.17", "The draft KV pool spans dcp_size times the rows.", draft_pool_spans_dcp=True),
     _since("0.5.18", "The KV heads of a rank follow tp // dcp_size; until then tp.", kv_heads_follow_dcp=True),
     _since(
@@ -236,6 +318,12 @@ CHANGES: tuple[Change, ...] = (
         "max_total_num_tokens= is printed in logical tokens, rows x dcp_size.",
         prints_logical_tokens=True,
     ),
+    _since(
+        "0.5.21",
+        "extra_buffer is refused for state models outside the engine's list; until then it is obeyed.",
+        refuses_extra_buffer_without_state=True,
+    ),
+    _since("0.5.21", "--pp-size above 1 takes speculation on a PD prefill server.", pp_speculates=True),
     _since("0.5.22", "A PD prefill server charges no draft states.", prefill_reserves_drafts=False),
     _since("0.5.22", "Attention DP is --attn-dp-size N.", dp_flags="--attn-dp-size {n}"),
     _since(
@@ -244,6 +332,11 @@ CHANGES: tuple[Change, ...] = (
         one_request_at_least=True,
     ),
 )
+
+
+def at_least(release: Release, first: Release) -> bool:
+    """Whether a release is `first` or newer."""
+    return RELEASES.index(release) >= RELEASES.index(first)
 
 
 @cache

@@ -12,6 +12,7 @@ from sizing.basics.step import Step
 from sizing.basics.units import count, number
 from sizing.models.catalogue import Entry, catalogue, entry
 from sizing.models.geometry import Geometry, kv_bytes_per_token, ring_bytes_per_request, state_bytes
+from sizing.models.kv import Dsa
 from sizing.models.pipeline import charged_bytes, most_kv_bytes, stages
 from sizing.models.reading import read_config
 from sizing.models.refusal import ModelRefusedError
@@ -23,7 +24,8 @@ FILLED = (
     "family",
     "attention",
     "kv_heads",
-    "extra_buffer_supported",
+    "architecture",
+    "index_page_tokens",
     "state_bytes_per_slot",
     "conv_bytes_per_slot",
     "conv_kernel",
@@ -37,6 +39,7 @@ FILLED = (
     "kv_bytes_source",
     "ring_bytes_per_position",
 )
+INDEX_PAGE_KEYS = 64
 DEFAULT_KERNEL = 4  # the width of nearly every short convolution; counts only where there is one
 
 
@@ -120,7 +123,8 @@ def filled(geometry: Geometry, widths: Widths) -> dict[str, Any]:
         "family": _family(geometry),
         "attention": geometry.attention,
         "kv_heads": geometry.kv_heads if geometry.attention == "GQA" else None,
-        "extra_buffer_supported": geometry.extra_buffer is not False,
+        "architecture": geometry.architecture or "",
+        "index_page_tokens": _index_page(geometry),
         "state_bytes_per_slot": charged_bytes(geometry, whole.total, across),
         "conv_bytes_per_slot": charged_bytes(geometry, whole.conv, across),
         "conv_kernel": getattr(geometry.state, "kernel", DEFAULT_KERNEL),
@@ -203,6 +207,11 @@ def _check_pools(geometry: Geometry) -> None:
         raise ModelRefusedError(
             "layout", "model", "It has a sliding-window pool besides: the engine splits it by another rule."
         )
+
+
+def _index_page(geometry: Geometry) -> int | None:
+    """The page [tokens] of a sparse index: 64 keys, each of index_kpool tokens (engine-sizing.md section 11)."""
+    return INDEX_PAGE_KEYS * geometry.kv.index_kpool if isinstance(geometry.kv, Dsa) else None
 
 
 def _family(geometry: Geometry) -> str:

@@ -23,7 +23,13 @@ Source = Literal["model geometry", "boot log", "typed in"]
 Family = Literal["KDA", "GDN", "Mamba2", "other"]
 Attention = Literal["MLA", "GQA", "DSA"]
 Role = Literal["null", "prefill", "decode"]
-ReplaySsm = Literal["off", "spec", "decode"]
+ReplaySsm = Literal["off", "spec", "decode", "both"]
+Transfer = Literal["mooncake", "nixl", "ascend", "mori", "fake"]
+LinearBackend = Literal["triton", "flashinfer", "cutedsl", "helion", "flashkda"]
+AttentionBackend = Literal[
+    "auto", "triton", "fa3", "fa4", "flashinfer", "flashmla", "trtllm_mha", "trtllm_mla", "cutedsl_mla", "cutlass_mla",
+    "tokenspeed_mla", "torch_native", "flex_attention",
+]  # fmt: skip
 Algorithm = Literal["EAGLE", "EAGLE3", "NEXTN", "STANDALONE", "NGRAM", "DFLASH", "DSPARK"]
 
 DEFAULT_RATIO = 0.9  # engine-sizing.md section 5, `--mamba-full-memory-ratio` unset, every release
@@ -33,7 +39,7 @@ MAX_RATIO = 1_000_000_000
 MAX_REQUESTS = 1_000_000
 MAX_L = 2**24
 # Twice this (rescaled to float32), times the most requests, times the most drafts, still fits an int64.
-MAX_SLOT_BYTES = 2**34
+MAX_SLOT_BYTES = 2**33
 # This, times the longest ring, times the most requests, fits an int64 too.
 MAX_RING_BYTES = 2**26
 
@@ -90,7 +96,7 @@ class Scenario(BaseModel):
         unit="tokens",
         flag="--speculative-num-draft-tokens",
         ge=0,
-        le=256,
+        le=512,
     )
     dcp_size: Whole = _input(
         1,
@@ -158,11 +164,25 @@ class Scenario(BaseModel):
         "default: extra_buffer where the architecture supports it, else no_buffer.",
         flag="--mamba-radix-cache-strategy",
     )
-    extra_buffer_supported: bool = _input(
-        True,
-        "extra_buffer supported",
-        "The architecture is on the engine's list for extra_buffer and --linear-attn-backend is triton. "
-        "LFM2, Jet-Nemotron, Zaya and GigaChat are not on it.",
+    architecture: str = _input(
+        "",
+        "Architecture",
+        "The first of `architectures` in the model's config.json. Releases differ in what they do with it: whether "
+        "they serve it, keep a radix cache, take extra_buffer. Empty: one that every release serves, like Qwen3-Next.",
+        max_length=100,
+        pattern=r"^[\w.\-]*$",
+    )
+    linear_attn_backend: LinearBackend = _input(
+        "triton",
+        "Linear attention backend",
+        "Since 0.5.14 extra_buffer needs triton.",
+        flag="--linear-attn-backend",
+    )
+    attention_backend: AttentionBackend = _input(
+        "auto",
+        "Attention backend",
+        "auto is the engine's choice; here that of a Hopper GPU (SM90). Unified memory needs certain ones.",
+        flag="--attention-backend",
     )
     mamba_track_interval: Whole = _input(
         256,
@@ -222,17 +242,55 @@ class Scenario(BaseModel):
         "Prefill and decode on servers of their own, or null for one server that does both.",
         flag="--disaggregation-mode",
     )
+    disaggregation_decode_enable_radix_cache: bool = _input(
+        False,
+        "Radix cache on a decode server",
+        "A PD decode server runs without radix cache (S = 1) unless this is set.",
+        flag="--disaggregation-decode-enable-radix-cache",
+    )
+    disaggregation_transfer_backend: Transfer = _input(
+        "mooncake",
+        "Transfer backend",
+        "How KV goes from prefill to decode servers. Some releases refuse some of them.",
+        flag="--disaggregation-transfer-backend",
+    )
+    enable_unified_memory: bool = _input(
+        False,
+        "Unified memory",
+        "One buffer for both pools. Slots, S and requests are those of the static split.",
+        flag="--enable-unified-memory",
+    )
+    enable_hierarchical_cache: bool = _input(
+        False,
+        "Hierarchical cache",
+        "A second tier of the cache in host memory. It changes no pool on the GPU; some releases refuse it.",
+        flag="--enable-hierarchical-cache",
+    )
+    enable_int8_mamba_checkpoint: bool = _input(
+        False,
+        "int8 checkpoints",
+        "Cached states are kept as int8 in a pool of their own, which is charged to nobody.",
+        flag="--enable-int8-mamba-checkpoint",
+    )
     speculative_algorithm: Algorithm = _input(
         "EAGLE",
         "Speculative algorithm",
         "Counts where D is above 0. MTP is NEXTN. NGRAM has no draft KV; DFLASH and DSPARK are charged dcp_size times.",
         flag="--speculative-algorithm",
     )
+    speculative_eagle_topk: Whole = _input(
+        1,
+        "Draft top-k",
+        "1 drafts a chain, more a tree. It changes no pool; trees are refused with ReplaySSM and unified memory.",
+        flag="--speculative-eagle-topk",
+        ge=1,
+        le=64,
+    )
     replayssm: ReplaySsm = _input(
         "off",
         "ReplaySSM",
         "spec: --enable-linear-replayssm-spec, rings in place of draft states (GDN and KDA). "
-        "decode: --enable-linear-replayssm, rings that the engine does not charge.",
+        "decode: --enable-linear-replayssm, rings that the engine does not charge. The engine refuses both at once.",
     )
     linear_replayssm_cache_len: Whole = _input(
         16,
@@ -270,6 +328,15 @@ class Scenario(BaseModel):
     )
     page_size: Whole = _input(
         64, "page_size", "KV rows are handed out in pages.", unit="tokens", flag="--page-size", ge=1, le=4096
+    )
+    index_page_tokens: Whole | None = _input(
+        None,
+        "Page of the index",
+        "The page that a model's sparse index forces whatever --page-size says: 64 x index_kpool for GLM-5-next, 64 "
+        "for Qwen4-Exp with an indexer.",
+        unit="tokens",
+        ge=1,
+        le=2**20,
     )
     max_running_requests: Whole | None = _input(
         None,
@@ -453,7 +520,7 @@ class Scenario(BaseModel):
 
     @model_validator(mode="after")
     def _ring_is_given(self) -> Self:
-        needed = self.replayssm == "decode" or (self.replayssm == "spec" and self.family in ("GDN", "KDA"))
+        needed = self.replayssm in ("decode", "both") or (self.replayssm == "spec" and self.family in ("GDN", "KDA"))
         if needed and self.ring_bytes_per_position is None:
             raise ValueError("ReplaySSM is on but “Ring bytes per position” is empty. Enter it, or turn ReplaySSM off.")
         return self
@@ -521,6 +588,12 @@ def extra(name: str, key: str) -> str:
     """The `unit` or the `flag` of a field, empty where it has none."""
     found = FIELDS[name].json_schema_extra
     return str(found[key]) if isinstance(found, dict) else ""
+
+
+def named_with_unit(name: str) -> str:
+    """A field as a table's column names it: kv_bytes_per_token [bytes per rank], D [-], mamba_ssm_dtype."""
+    unit = extra(name, "unit") or ("-" if type(DEFAULTS[name]) in (int, float) else "")
+    return f"{name} [{unit}]" if unit else name
 
 
 def label(name: str) -> str:
