@@ -44,7 +44,9 @@ class Refusal(BaseModel):
     @property
     def answer_kind(self) -> AnswerKind:
         """The kind in the words of an answer: a missing flag and a crash are refusals of the flags."""
-        return "flags" if self.kind in ("no_such_flag", "engine_crash") else self.kind
+        if self.kind == "no_such_flag" or self.kind == "engine_crash":
+            return "flags"
+        return self.kind
 
     @property
     def sentence(self) -> str:
