@@ -16,9 +16,9 @@ from pages.parts.plot import show_figures
 from pages.parts.presented import presented
 from sizing import Problem, RefusedError, Scenario
 from sizing.exchange.link import to_query
+from sizing.exchange.traffic_answer import traffic_json
 from sizing.figures.traffic import lengths_figure, needs_figure, overflow_figure
 from sizing.traffic import words
-from sizing.traffic.exports import traffic_json
 from sizing.traffic.mix import Mix
 from sizing.traffic.reading import Columns, TraceError, columns_to_name, read_trace
 from sizing.traffic.running import Traffic, traffic_of

@@ -8,16 +8,17 @@ output is not known: the longest are put together, which makes totals differ as 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from sizing.basics.units import count
-from sizing.traffic.mix import MAX_LENGTH, Array, Known, Mix, Said, mix_of, mix_of_lengths
+from sizing.traffic.mix import MAX_LENGTH, Array, Buckets, Known, Mix, Said, mix_of, mix_of_lengths
 from sizing.traffic.trace_file import TraceFile
 
+_Within = Literal["middle", "apart", "close"]  # how the requests of one bucket differ
 QUANTILES = (Fraction(1, 2), Fraction(19, 20), Fraction(99, 100))
 MAX_REQUESTS = 2**31 - 1  # as many as one row of a histogram of lengths counts
 _CUMULATIVE = "the counts of le are cumulative"
@@ -114,15 +115,29 @@ def _between(histogram: Histogram, rank: int) -> tuple[float, float | None]:
 
 
 def _inside(histogram: Histogram, rank: int, low: float, high: float) -> float:
-    """Where the rank falls if the requests of a bucket lie evenly in it."""
+    """Where the rank falls if the requests of a bucket lie evenly in it; beyond the last bound, their mean."""
     reached = np.cumsum(histogram.counts)
     at = int(np.searchsorted(reached, rank))
-    before = int(reached[at - 1]) if at else 0
-    return min(max(low + (high - low) * (rank - before) / histogram.counts[at], low), high)
+    size, before = histogram.counts[at], int(reached[at - 1]) if at else 0
+    if histogram.most[at] is None and histogram.sum is not None:
+        ends = zip(histogram.least, histogram.bounds, histogram.counts, strict=True)
+        others = sum((least + bound) / 2 * held for least, bound, held in ends if math.isfinite(bound))
+        value = (histogram.sum - others) / size
+    else:
+        value = low + (high - low) * (rank - before) / size
+    return min(max(value, low), high)
 
 
-def lengths_of(file: TraceFile, histogram: Histogram, what: str) -> tuple[Array, Array]:
-    """Distinct lengths [tokens] and how many have each, with the histogram's counts and its sum, rounded to a token.
+class _Lengths(NamedTuple):
+    """Distinct lengths and how many requests have each."""
+
+    lengths: Array
+    """[tokens]"""
+    counts: Array
+
+
+def _lengths(file: TraceFile, histogram: Histogram, what: str, within: _Within) -> _Lengths:
+    """Requests with the histogram's counts, and with its sum to a token where it has one.
 
     Raises TraceError where the last bucket has requests and no sum says how long they are.
     """
@@ -135,74 +150,86 @@ def lengths_of(file: TraceFile, histogram: Histogram, what: str) -> tuple[Array,
             f"{_CUMULATIVE}; give the sum too (the _sum of /metrics), or one row a request.",
             "columns",
         )
-    wide = sum(
-        (high - low) * size for low, high, size in zip(least, most, histogram.counts, strict=True) if high is not None
-    )
-    shortest = sum(low * size for low, size in zip(least, histogram.counts, strict=True))
-    total = round(histogram.sum) if histogram.sum is not None else round(shortest + wide / 2)
-    spare = total - shortest  # to be given to the requests beyond the least that each can have
+    spare = _spare(histogram, within)
+    wide = sum((high - low) * size for low, high, size in zip(least, most, histogram.counts, strict=True) if high)
     share = Fraction(0) if not wide else min(Fraction(spare, wide), Fraction(1, 2) if open_ended else Fraction(1))
-    values, counts, given = [], [], 0
+    found: dict[int, int] = {}
     for low, high, size in zip(least, most, histogram.counts, strict=True):
-        if not size:
-            continue
-        wanted = spare - given if high is None else math.floor(share * (high - low) * size)
-        given += wanted
-        values += [low + wanted // size, low + wanted // size + 1]
-        counts += [size - wanted % size, wanted % size]
-    lacking = spare - given  # what rounding down left, below one token a request
-    if lacking > 0:
-        at = next(at for at in reversed(range(len(counts))) if counts[at] >= lacking)
-        values, counts = [*values, values[at] + 1], [*counts, lacking]
-        counts[at] -= lacking
-    kept = [at for at, size in enumerate(counts) if size]
-    lengths = np.array([values[at] for at in kept], np.int64)
-    if int(lengths.max()) > MAX_LENGTH:
-        file.fail(f"has {what} of {int(lengths.max()):,} tokens, above the largest length of {MAX_LENGTH:,}.")
-    return lengths, np.array([counts[at] for at in kept], np.int64)
+        if size:
+            wanted = spare if high is None else min(spare, math.ceil(share * (high - low) * size))
+            spare -= wanted
+            step = high - low if within == "apart" and high is not None and high > low else 1
+            for length, held in _shared(low, size, wanted, step):
+                found[length] = found.get(length, 0) + held
+    kept = [(length, held) for length, held in sorted(found.items()) if held]
+    if kept[-1][0] > MAX_LENGTH:
+        file.fail(f"has {what} of {kept[-1][0]:,} tokens, above the largest length of {MAX_LENGTH:,}: leave them out.")
+    lengths, counts = np.array(kept, np.int64).T
+    return _Lengths(lengths, counts)
+
+
+def _spare(histogram: Histogram, within: _Within) -> int:
+    """What the requests have together beyond the least that their buckets allow [tokens]."""
+    shortest = sum(low * size for low, size in zip(histogram.least, histogram.counts, strict=True))
+    if histogram.sum is not None:
+        return round(histogram.sum) - shortest
+    ends = zip(histogram.least, histogram.most, histogram.counts, strict=True)
+    widest = sum((high - low) * size for low, high, size in ends if high is not None)
+    return {"apart": widest, "close": 0, "middle": widest // 2}[within]
+
+
+def _shared(low: int, size: int, wanted: int, step: int) -> list[tuple[int, int]]:
+    """So many requests from `low` on with `wanted` tokens more in all: in steps, or shared evenly where the step is 1."""
+    if step == 1:
+        each, more = divmod(wanted, size)
+        return [(low + each, size - more), (low + each + 1, more)]
+    full, rest = divmod(wanted, step)
+    partly = 1 if rest else 0
+    return [(low, size - full - partly), (low + rest, partly), (low + step, full)]
 
 
 def mix_of_pair(file: TraceFile, inputs: Histogram, outputs: Histogram) -> Mix:
     """The mix of requests whose inputs and outputs are known as buckets."""
-    one, other = lengths_of(file, inputs, "inputs"), lengths_of(file, outputs, "outputs")
-    pairs = _together(one, other)
-    found = pairs[0] + pairs[1] > 0
     a, b = known_of(inputs), known_of(outputs)
     total = None if a.mean is None or b.mean is None else a.mean + b.mean
-    mix = mix_of(file.name, pairs[0][found], pairs[1][found], pairs[2][found])
     words = "Lengths are known as buckets only, and which input goes with which output is not: the longest are put together."
     if inputs.total != outputs.total:
         words += f" {count(inputs.total)} inputs and {count(outputs.total)} outputs are counted; the fewer are read."
-    if inputs.sum is None or outputs.sum is None:
-        words += _MIDDLE
-    return mix._replace(
-        said=(Said("buckets", words),), buckets={"input": a, "output": b, "total": Known(total, {})}, note=words
-    )
+    known = {"input": a, "output": b, "total": Known(total, {})}
+
+    def mix(within: _Within) -> Mix:
+        one, other = _lengths(file, inputs, "inputs", within), _lengths(file, outputs, "outputs", within)
+        first, second, sizes = _together(one, other, alike=within != "close")
+        held = first + second > 0
+        return mix_of(file.name, first[held], second[held], sizes[held])
+
+    return _said(mix, known, words, summed=total is not None)
 
 
 def mix_of_total(file: TraceFile, lengths: Histogram) -> Mix:
     """The mix of requests of which input + output is known as buckets."""
-    values, counts = lengths_of(file, lengths, "requests")
-    if not values[0]:
-        values[0] = 1
-    words = "Lengths are known as buckets only, and are taken as input + output: they count as cumulative up to each le."
-    if lengths.sum is None:
-        words += _MIDDLE
-    return mix_of_lengths(file.name, values, counts)._replace(
-        said=(Said("buckets", words),), buckets={"total": known_of(lengths)}, note=words
-    )
+    words = "Lengths are known as buckets only, and are taken as input + output."
+
+    def mix(within: _Within) -> Mix:
+        values, counts = _lengths(file, lengths, "requests", within)
+        return mix_of_lengths(file.name, np.maximum(values, 1), counts)
+
+    return _said(mix, {"total": known_of(lengths)}, words, summed=lengths.sum is not None)
 
 
-_MIDDLE = " No sum is given, so each bucket is taken at its middle: the mean is an estimate."
+def _said(mix: Callable[[_Within], Mix], known: dict[str, Known], words: str, *, summed: bool) -> Mix:
+    if not summed:
+        words += " No sum is given, so each bucket is taken at its middle: the mean is an estimate."
+    bounds = Buckets(known, (mix("apart"), mix("close")))
+    return mix("middle")._replace(said=(Said("buckets", words),), buckets=bounds, note=words)
 
 
-def _together(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array, Array]:
-    """Both sorted, the longest with the longest: distinct pairs and how many of each."""
-    order, others = np.argsort(one[0], kind="stable"), np.argsort(other[0], kind="stable")
-    ends, also = np.cumsum(one[1][order][::-1]), np.cumsum(other[1][others][::-1])
-    both = np.unique(np.concatenate((ends, also)))
-    both = both[both <= min(ends[-1], also[-1])]
+def _together(one: _Lengths, other: _Lengths, *, alike: bool) -> tuple[Array, Array, Array]:
+    """Distinct pairs and how many of each: the longest with the longest, or with the shortest."""
+    lengths, counts = one.lengths[::-1], one.counts[::-1]
+    others, also = (other.lengths[::-1], other.counts[::-1]) if alike else other
+    ends, other_ends = np.cumsum(counts), np.cumsum(also)
+    both = np.unique(np.concatenate((ends, other_ends)))
+    both = both[both <= min(ends[-1], other_ends[-1])]
     sizes = np.diff(np.concatenate(([0], both)))
-    first = one[0][order][::-1][np.searchsorted(ends, both)]
-    second = other[0][others][::-1][np.searchsorted(also, both)]
-    return first, second, sizes
+    return lengths[np.searchsorted(ends, both)], others[np.searchsorted(other_ends, both)], sizes

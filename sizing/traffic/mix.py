@@ -94,8 +94,8 @@ class Mix(NamedTuple):
     """Requests of the file that failed, and are left out."""
     said: tuple[Said, ...] = ()
     """What of the note is a warning, one a code."""
-    buckets: dict[str, Known] | None = None
-    """What is known of input, output and total where a file has buckets; the histograms above are then an estimate."""
+    buckets: "Buckets | None" = None
+    """Where a file has buckets, what it says; the histograms above are then an estimate."""
 
     @property
     def lengths(self) -> Counts:
@@ -112,6 +112,15 @@ class Mix(NamedTuple):
     def requests(self) -> int:
         """How many requests were counted."""
         return self.lengths.total
+
+
+class Buckets(NamedTuple):
+    """What buckets say of the lengths."""
+
+    known: dict[str, Known]
+    """Of input, output and total, as far as there are."""
+    bounds: tuple[Mix, Mix]
+    """The same requests as far apart, and as close to each other, as the buckets allow."""
 
 
 def mix_of(name: str, inputs: Array, outputs: Array, times: Array | None = None, *, synthetic: bool = False) -> Mix:
