@@ -50,15 +50,17 @@ def _figures(counts: Counts) -> dict[str, Any]:
 def traffic_answer(traffic: Traffic) -> TrafficAnswer:
     """What runs of the traffic as set, and the best split for it. Per attention-DP rank."""
     mix, at_mean = traffic.mix, sizing_answer(traffic.sizing)
-    bounds = [traffic_of(traffic.sizing.scenario, one, traffic.risk) for one in mix.buckets.bounds] if mix.buckets else []
+    bounds = (
+        [traffic_of(traffic.sizing.scenario, one, traffic.risk) for one in mix.buckets.bounds] if mix.buckets else []
+    )
     found = {
-        "words": " ".join([headline(traffic), *(said.words for said in mix.said if said.about == "multi_turn")]),
+        "words": headline(traffic),
         "notices": (*at_mean.notices, *(Notice(about=said.about, words=said.words) for said in mix.said)),
         "L": mean_length(mix),
         "best": _best(traffic),
         "flags": _flags(traffic),
-        "requests": mix.requests,
-        "failed": mix.failed,
+        "requests": None if mix.synthetic else mix.requests,
+        "failed": None if mix.synthetic else mix.failed,
         "lengths": lengths_of(mix),
         **_running(traffic, bounds),
     }

@@ -15,6 +15,11 @@ _TYPES = {
     TOTAL_INPUT: "DOUBLE",
     "backend": "VARCHAR",
 }
+# Whether those without output are the ones that the totals leave out; totals bear out what errors already say.
+_SILENT = (
+    "coalesce(completed < remain AND completed = given AND CASE WHEN total IS NULL THEN NOT told ELSE total = tokens "
+    "END, false)"
+)
 _WHOLE = "{0} >= 0 AND {0} = floor({0})"
 # Rounds of a conversation reach these alone: MULTI_TURN_BACKENDS in python/sglang/benchmark/serving.py.
 _CHAT = ("sglang-oai-chat", "vllm-chat", "lmdeploy-chat")
@@ -52,17 +57,16 @@ def _keep(trace: Opened) -> None:
         "CREATE TEMP TABLE marked AS SELECT *, coalesce(s, false) OR coalesce(e, false) AS failed FROM (SELECT run, "
         "unnest(range(1, len(i) + 1)) AS nth, unnest(i) AS i, unnest(o) AS o, unnest(e) AS e, unnest(s) AS s FROM runs)"
     )
-    # Where totals agree only without the requests that have no output, those failed: the totals leave out what failed.
+    # Totals leave out what failed: where they agree only without the requests that have no output, those failed.
     trace.connection.execute(
-        "CREATE TEMP TABLE totals AS SELECT run, bool_or(e IS NOT NULL OR s IS NOT NULL) AS told, completed, total, "
-        "count(*) FILTER (NOT failed) AS left, sum(i) FILTER (NOT failed) AS tokens, "
-        "count(*) FILTER (NOT failed AND o > 0) AS given, sum(i) FILTER (NOT failed AND o > 0) AS given_tokens "
-        "FROM marked JOIN (SELECT run, completed, total FROM runs) USING (run) GROUP BY run, completed, total"
+        "CREATE TEMP TABLE totals AS SELECT run, completed, total, bool_or(e IS NOT NULL OR s IS NOT NULL) AS told, "
+        "count(*) FILTER (NOT failed) AS remain, count(*) FILTER (NOT failed AND o > 0) AS given, "
+        "sum(i) FILTER (NOT failed AND o > 0) AS tokens FROM marked JOIN (SELECT run, completed, total FROM runs) "
+        "USING (run) GROUP BY run, completed, total"
     )
     trace.connection.execute(
-        "CREATE TEMP TABLE requests AS SELECT m.run, nth, i, o, failed OR (o = 0 AND silent IS TRUE) AS failed FROM marked m "
-        "JOIN (SELECT run, completed < \"left\" AND completed = given AND (total = given_tokens OR (total IS NULL AND NOT "
-        "told)) AS silent FROM totals) t ON m.run = t.run ORDER BY m.run, nth"
+        f"CREATE TEMP TABLE requests AS SELECT run, nth, i, o, failed OR (o = 0 AND {_SILENT}) AS failed FROM marked "
+        "JOIN totals USING (run) ORDER BY run, nth"
     )
 
 
@@ -86,14 +90,14 @@ def _check_lists(trace: Opened) -> None:
 def _check_totals(trace: Opened) -> None:
     """Refuses a run that says how many failed and not which."""
     odd = trace.connection.execute(
-        'SELECT run, completed, "left" FROM totals WHERE NOT told AND completed < "left" AND NOT (completed = given AND '
-        "(total IS NULL OR total = given_tokens)) ORDER BY run LIMIT 1"
+        f"SELECT run, completed, remain FROM totals WHERE NOT told AND completed < remain AND NOT {_SILENT} "
+        "ORDER BY run LIMIT 1"
     ).fetchone()
     if odd is not None:
         run, completed, size = odd
         trace.file.fail(
-            f"run {run:,} completed {completed:,.0f} of its {size:,} requests and does not say which failed: run it again "
-            f"with its details, or give its {ERRORS}."
+            f"run {run:,} completed {completed:,.0f} of its {size:,} requests and does not say which failed: run it "
+            f"again with its details, or give its {ERRORS}."
         )
 
 
@@ -109,8 +113,8 @@ def _rounds(trace: Opened) -> Said | None:
         return None
     return Said(
         "multi_turn",
-        f"The inputs of run {found[0]:,} come in runs of equal ones, as rounds of conversations do that all carry the "
-        f"first round's length (bench_serving before 0.5.23): contexts may be longer, so the lengths are a lower bound.",
+        f"In run {found[0]:,} equal inputs follow each other, as in rounds of conversations that all carry the first "
+        "round's length (bench_serving before 0.5.23): contexts may be longer, so the lengths are a lower bound.",
     )
 
 

@@ -33,6 +33,8 @@ class Histogram(NamedTuple):
     """Requests above the bound before and up to this one."""
     sum: float | None
     """[tokens]"""
+    first: int = 0
+    """The shortest that any can be [tokens]."""
 
     @property
     def total(self) -> int:
@@ -42,7 +44,7 @@ class Histogram(NamedTuple):
     @property
     def least(self) -> list[int]:
         """The shortest length in each bucket [tokens]."""
-        return [0, *(math.floor(bound) + 1 for bound in self.bounds[:-1])]
+        return [self.first, *(math.floor(bound) + 1 for bound in self.bounds[:-1])]
 
     @property
     def most(self) -> list[int | None]:
@@ -57,35 +59,54 @@ class Series(NamedTuple):
     sum: float | None
 
 
-def histogram_of(file: TraceFile, series: Sequence[Series], what: str) -> Histogram:
-    """The histogram of all series together; raises TraceError where one is not cumulative or has no end."""
-    counts: dict[float, int] = {}
-    for one in series:
-        before = 0.0
-        for bound in sorted(one.cumulative):
-            found = one.cumulative[bound]
-            if not (math.isfinite(found) and found == int(found) and found >= 0):
-                file.fail(f"has {found:g} as the count of {what} up to le = {bound:g}: give whole counts.", "columns")
-            if found < before:
-                file.fail(
-                    f"counts {count(int(found))} {what} up to le = {bound:g} and {count(int(before))} up to the bound "
-                    f"below it, and {_CUMULATIVE}: add up what stands in each bucket.",
-                    "columns",
-                )
-            counts[bound] = counts.get(bound, 0) + int(found - before)
-            before = found
-        if not one.cumulative or not math.isinf(max(one.cumulative)):
-            file.fail(f"has no bucket +Inf of {what}, so how many are longer is not known: {_CUMULATIVE}, add it.", "columns")
+def histogram_of(file: TraceFile, series: Sequence[Series], what: str, first: int) -> Histogram:
+    """The histogram of all series together, of which none is shorter than `first` [tokens].
+
+    Raises TraceError where one is not cumulative or has no end.
+    """
+    bounds = sorted(series[0].cumulative)
+    if any(sorted(one.cumulative) != bounds for one in series):
+        file.fail(f"has buckets of {what} with different bounds le: give those of one model.", "columns")
+    if not bounds or not math.isinf(bounds[-1]):
+        file.fail(
+            f"has no bucket +Inf of {what}, so how many are longer is not known: {_CUMULATIVE}, add it.", "columns"
+        )
+    apart = [_apart(file, one.cumulative, what) for one in series]
     sums = [one.sum for one in series if one.sum is not None]
-    total = sum(sums) if len(sums) == len(series) else None
-    found = Histogram(tuple(sorted(counts)), tuple(counts[bound] for bound in sorted(counts)), total)
+    counts = tuple(map(sum, zip(*apart, strict=True)))
+    shortest = first if math.isinf(bounds[0]) else min(first, math.floor(bounds[0]))
+    found = Histogram(tuple(bounds), counts, sum(sums) if len(sums) == len(series) else None, max(0, shortest))
     if not found.total:
         file.fail(f"counts no {what}: give it after requests were served.")
     if found.total > MAX_REQUESTS:
-        file.fail(f"counts more than {MAX_REQUESTS:,} {what}: divide every count and sum by the same number.", "too_large")
-    least = sum(low * size for low, size in zip(found.least, found.counts, strict=True))
-    if found.sum is not None and not least <= found.sum <= MAX_LENGTH * found.total:
-        file.fail(f"has {found.sum:g} as the sum of {what}, which its buckets cannot have: give both of one scrape.", "columns")
+        file.fail(
+            f"counts more than {MAX_REQUESTS:,} {what}: divide every count and sum by the same number.", "too_large"
+        )
+    least = sum(low * size for low, size in zip(found.least, counts, strict=True))
+    ends = [(MAX_LENGTH if high is None else high) * size for high, size in zip(found.most, counts, strict=True)]
+    if found.sum is not None and not least <= found.sum <= sum(ends):
+        file.fail(
+            f"has {found.sum:g} as the sum of {what}, which its buckets cannot have: give both of one scrape.",
+            "columns",
+        )
+    return found
+
+
+def _apart(file: TraceFile, cumulative: Mapping[float, float], what: str) -> list[int]:
+    """How many requests lie in each bucket, of counts up to each bound."""
+    found, before = [], 0.0
+    for bound in sorted(cumulative):
+        held = cumulative[bound]
+        if not (math.isfinite(held) and held == int(held) and held >= 0):
+            file.fail(f"has {held:g} as the count of {what} up to le = {bound:g}: give whole counts.", "columns")
+        if held < before:
+            file.fail(
+                f"counts {count(int(held))} {what} up to le = {bound:g} and {count(int(before))} up to the bound "
+                f"below it, and {_CUMULATIVE}: add up what stands in each bucket.",
+                "columns",
+            )
+        found.append(int(held - before))
+        before = held
     return found
 
 
@@ -179,7 +200,7 @@ def _spare(histogram: Histogram, within: _Within) -> int:
 
 
 def _shared(low: int, size: int, wanted: int, step: int) -> list[tuple[int, int]]:
-    """So many requests from `low` on with `wanted` tokens more in all: in steps, or shared evenly where the step is 1."""
+    """Lengths of so many requests from `low` on, `wanted` tokens more in all: in steps, or evenly where a step is 1."""
     if step == 1:
         each, more = divmod(wanted, size)
         return [(low + each, size - more), (low + each + 1, more)]
@@ -192,7 +213,10 @@ def mix_of_pair(file: TraceFile, inputs: Histogram, outputs: Histogram) -> Mix:
     """The mix of requests whose inputs and outputs are known as buckets."""
     a, b = known_of(inputs), known_of(outputs)
     total = None if a.mean is None or b.mean is None else a.mean + b.mean
-    words = "Lengths are known as buckets only, and which input goes with which output is not: the longest are put together."
+    words = (
+        "Lengths are known as buckets only, and which input goes with which output is not known: the longest are put "
+        "together."
+    )
     if inputs.total != outputs.total:
         words += f" {count(inputs.total)} inputs and {count(outputs.total)} outputs are counted; the fewer are read."
     known = {"input": a, "output": b, "total": Known(total, {})}
@@ -200,8 +224,7 @@ def mix_of_pair(file: TraceFile, inputs: Histogram, outputs: Histogram) -> Mix:
     def mix(within: _Within) -> Mix:
         one, other = _lengths(file, inputs, "inputs", within), _lengths(file, outputs, "outputs", within)
         first, second, sizes = _together(one, other, alike=within != "close")
-        held = first + second > 0
-        return mix_of(file.name, first[held], second[held], sizes[held])
+        return mix_of(file.name, np.where(first + second, first, 1), second, sizes)
 
     return _said(mix, known, words, summed=total is not None)
 

@@ -23,7 +23,8 @@ from sizing.traffic.layouts import (
 )
 from sizing.traffic.opened import Place
 
-Context = Literal["whole", "added", "by the lengths"]
+Context = Literal["whole", "added", "added unless they grow", "by the lengths"]
+_TURN_LISTS = tuple(f'"{name}"[*]' for name in ("turns", "rounds", "conversation", "conversations", "dialog", "steps"))
 _NUMBERS = ("UBIGINT", "BIGINT", "DOUBLE", "HUGEINT", "UHUGEINT")
 
 
@@ -43,8 +44,10 @@ class Format(NamedTuple):
     """What links turns; the first that there is."""
     turn: str = ""
     hashes: str = ""
+    turns_in_list: bool = False
+    """Whether the records of one list are the turns of a session."""
     context: Context = "by the lengths"
-    """What a turn's input is: the whole context, what the turn adds, or not said."""
+    """What a turn's input is: the whole context, what the turn adds, or not said, so that its length has to show it."""
 
 
 _AIPERF = Format(
@@ -55,6 +58,16 @@ _AIPERF = Format(
     (("error", "filled"), ("metadata.was_cancelled", "true")),
     session=("metadata.x_correlation_id", "metadata.conversation_id"),
     turn="metadata.turn_index",
+)
+
+_MOONCAKE = Format(
+    "Mooncake sessions, as AIPerf replays them",
+    ("session_id", "delay", "input_length", "output_length"),
+    "input_length",
+    "output_length",
+    session=("session_id",),
+    hashes="hash_ids",
+    context="added",
 )
 
 FORMATS = (
@@ -92,6 +105,15 @@ FORMATS = (
         "requests[].in",
         "requests[].out",
         hashes="requests[].hash_ids",
+        turns_in_list=True,
+    ),
+    Format(
+        "OpenTelemetry spans of generative AI",
+        ("attributes.gen_ai.usage.input_tokens", "attributes.gen_ai.usage.output_tokens"),
+        "attributes.gen_ai.usage.input_tokens",
+        "attributes.gen_ai.usage.output_tokens",
+        (("attributes.error.type", "filled"), ("status.status_code", "status")),
+        session=("attributes.gen_ai.conversation.id",),
     ),
     Format(
         "Bailian",
@@ -101,14 +123,11 @@ FORMATS = (
         session=("chat_id",),
         context="whole",
     ),
-    Format(
-        "Mooncake sessions, as AIPerf replays them",
-        ("session_id", "input_length", "output_length"),
-        "input_length",
-        "output_length",
-        session=("session_id",),
-        hashes="hash_ids",
-        context="added",
+    _MOONCAKE,
+    _MOONCAKE._replace(
+        name="Mooncake sessions without delays",
+        known_by=("session_id", "input_length", "output_length"),
+        context="added unless they grow",
     ),
     Format(
         "vLLM benchmark_serving_multi_turn",
@@ -125,13 +144,13 @@ FORMATS = (
 SUMMARIES = (
     (
         ("input_sequence_length.avg",),
-        "holds the summary of an AIPerf or GenAI-Perf run and not its requests: give the profile_export.jsonl beside it, "
-        "which has one record a request.",
+        "holds the summary of an AIPerf or GenAI-Perf run and not its requests: give the profile_export.jsonl beside "
+        "it, which has one record a request.",
     ),
     (
         ("Metric", "avg", "p99"),
-        "holds the summary of an AIPerf or GenAI-Perf run and not its requests: give the profile_export.jsonl beside it, "
-        "which has one record a request.",
+        "holds the summary of an AIPerf or GenAI-Perf run and not its requests: give the profile_export.jsonl beside "
+        "it, which has one record a request.",
     ),
     (
         ("experiments[].requests[].response_timestamps",),
@@ -140,8 +159,8 @@ SUMMARIES = (
     ),
     (
         ("successes.prompt_len.mean",),
-        "holds the summary of an inference-perf run and not its requests: give per_request_lifecycle_metrics.json, which "
-        "report.request_lifecycle.per_request: true writes.",
+        "holds the summary of an inference-perf run and not its requests: give per_request_lifecycle_metrics.json, "
+        "which report.request_lifecycle.per_request: true writes.",
     ),
     (
         ("benchmarks[].metrics.prompt_token_count",),
@@ -168,6 +187,7 @@ class Plan(NamedTuple):
     session_name: str = ""
     turn: Place | None = None
     hashes: Place | None = None
+    turns_in_list: bool = False
     context: Context = "by the lengths"
 
 
@@ -187,6 +207,7 @@ def plan_of(columns: Columns, places: Mapping[str, Place]) -> Plan:
         session_name=session or "",
         turn=places.get(first(beside, TURNS) or ""),
         hashes=places.get(first(beside, HASHES) or ""),
+        turns_in_list=f'"{start.column}"{start.lists.removeprefix("$")}'.endswith(_TURN_LISTS),
     )
     known = next((row for row in FORMATS if _is(row, plan, places)), None)
     if known is None:
@@ -201,13 +222,22 @@ def plan_of_format(places: Mapping[str, Place]) -> Plan | None:
     for row in FORMATS:
         if all(path in places for path in row.known_by):
             return _filled(row, places)
-    found = {_parent(path) for path, place in places.items() if place.kind in _NUMBERS and "." in path}
-    pairs = [
-        guess(path for path, place in places.items() if _parent(path) == parent and place.kind in _NUMBERS)
-        for parent in found
-    ]
-    pairs = [pair for pair in pairs if pair.input is not None]
-    return plan_of(pairs[0]._replace(times=None), places) if len(pairs) == 1 else None
+    pairs = [pair for pair in _pairs(places) if pair.found and pair.length is None]
+    return plan_of(pairs[0], places) if len(pairs) == 1 else None
+
+
+def _pairs(places: Mapping[str, Place]) -> list[Columns]:
+    """The lengths by name of each object that holds numbers, as paths."""
+    found: dict[str, list[str]] = {}
+    for path, place in places.items():
+        if place.kind in _NUMBERS and "." in path:
+            found.setdefault(path.rpartition(".")[0], []).append(path)
+    pairs = []
+    for paths in found.values():
+        leaves = {path.rpartition(".")[2]: path for path in paths}
+        pair = guess(leaves)
+        pairs.append(Columns(*(leaves.get(name or "") for name in pair[:3])))
+    return pairs
 
 
 def why_not(places: Mapping[str, Place]) -> str:
@@ -250,14 +280,26 @@ def _filled(row: Format, places: Mapping[str, Place]) -> Plan:
         session,
         places.get(row.turn),
         places.get(row.hashes),
+        row.turns_in_list,
         row.context,
     )
 
 
 def _beside(start: Place, places: Mapping[str, Place]) -> list[str]:
-    """Paths of the same record: all of a flat file, and of a nested one those of the same list."""
+    """Paths of the same record that stand beside a length or above it, so that they speak of the whole request."""
     same = start.column if start.lists else None
-    return [path for path, at in places.items() if at.lists == start.lists and same in (None, at.column)]
+    held = f".{start.column}{start.field}" if not start.lists else start.field
+    return [
+        path
+        for path, at in places.items()
+        if at.lists == start.lists and same in (None, at.column) and held.startswith(_above(at, same))
+    ]
+
+
+def _above(at: Place, same: str | None) -> str:
+    """The path of the object that a value stands in, with a dot at its end."""
+    field = at.field if same else (f".{at.column}{at.field}" if at.field else "")
+    return field[: field.rfind(".") + 1] if '"' not in field else field[: field.rfind('."')]
 
 
 def _by_leaf(paths: list[str], places: Mapping[str, Place]) -> dict[str, str]:
@@ -268,7 +310,3 @@ def _by_leaf(paths: list[str], places: Mapping[str, Place]) -> dict[str, str]:
         leaf = path if not place.field and not place.lists else path.rpartition(".")[2]
         found.setdefault(plain_name(leaf), path)
     return found
-
-
-def _parent(path: str) -> str:
-    return path.rpartition(".")[0]

@@ -82,7 +82,15 @@ FAILURES: dict[str, Sign] = {
 }
 
 # What links the turns of a conversation, and what orders them.
-SESSIONS = ("session_id", "conversation_id", "conv_id", "dialog_id", "dialogue_id", "thread_id", "gen_ai_conversation_id")
+SESSIONS = (
+    "session_id",
+    "conversation_id",
+    "conv_id",
+    "dialog_id",
+    "dialogue_id",
+    "thread_id",
+    "gen_ai_conversation_id",
+)
 TURNS = ("turn", "turn_index", "turn_idx", "turn_id", "turn_number", "round", "round_index", "round_idx")
 HASHES = ("hash_ids",)
 

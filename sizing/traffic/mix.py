@@ -109,6 +109,11 @@ class Mix(NamedTuple):
         return {name: counts for name, counts in known.items() if counts is not None}
 
     @property
+    def at_least(self) -> bool:
+        """Whether the lengths are a lower bound, as those of turns are whose contexts are not known."""
+        return any(said.about == "multi_turn" and "lower bound" in said.words for said in self.said)
+
+    @property
     def requests(self) -> int:
         """How many requests were counted."""
         return self.lengths.total

@@ -97,15 +97,23 @@ class Opened(NamedTuple):
         if nested := any(place.lists for place in places):
             if len({(place.column, place.lists) for place in places}) > 1:
                 self.file.fail("has its lengths in different lists: name columns that stand in one.", "columns")
-            rows = (
-                f"(SELECT owner, unnest(json_extract(held, {_literal(places[0].lists)})) AS record FROM (SELECT "
-                f"row_number() OVER () AS owner, {self._json(places[0].column)} AS held FROM {rows}))"
-            )
+            rows = self._records(places[0], rows)
         texts = tuple(
             f"json_extract_string({'record' if nested else self._json(place.column)}, {_literal('$' + place.field)})"
             for place in places
         )
         return View(rows, texts, tuple(f"TRY_CAST({text} AS DOUBLE)" for text in texts), nested)
+
+    def _records(self, place: Place, rows: str) -> str:
+        """SQL for the records of a list; `owner` is the object that holds it, which may stand in a list itself."""
+        outer, _, inner = place.lists.removesuffix("[*]").rpartition("[*]")
+        held = self._json(place.column)
+        held = f"unnest(json_extract({held}, {_literal(outer + '[*]')}))" if outer else held
+        inner = _literal(f"{'$' if outer else ''}{inner}[*]")
+        return (
+            f"(SELECT owner, unnest(json_extract(held, {inner})) AS record FROM (SELECT row_number() OVER () AS owner, "
+            f"held FROM (SELECT {held} AS held FROM {rows})))"
+        )
 
     def counted(self, place: Place) -> int:
         """How many values stand at a place of lists; the file is read for it."""

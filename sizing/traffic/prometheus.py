@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,11 +54,21 @@ class _Sample(NamedTuple):
     value: float
 
 
+_Parts = dict[str, dict[tuple[Any, ...], list[_Sample]]]
+"""The samples of a histogram by part (bucket, sum, count) and series; several where there are several scrapes."""
+
+
 def read_metrics(file: TraceFile) -> Mix:
     """The mix of the lengths that a scrape of /metrics has; raises TraceError."""
     if file.size > MAX_TEXT:
-        file.fail(f"is {file.size / 2**20:.0f} MiB of metrics, and at most 64 MiB are read: give one scrape.", "too_large")
-    with gzip.open(file.path, "rt", encoding="utf-8-sig") if file.packed else open(file.path, encoding="utf-8-sig") as text:
+        file.fail(
+            f"is {file.size / 2**20:.0f} MiB of metrics, and at most 64 MiB are read: give one scrape.", "too_large"
+        )
+    with (
+        gzip.open(file.path, "rt", encoding="utf-8-sig")
+        if file.packed
+        else open(file.path, encoding="utf-8-sig") as text
+    ):
         try:
             return _mix(file, list(_samples(text)))
         except UnicodeDecodeError:
@@ -106,20 +117,23 @@ def read_table(trace: Opened) -> Mix:
     if label:
         samples = [_Sample(str(name), {"le": str(le)}, _number(value)) for le, value, name in rows]
         return _mix(trace.file, samples)
-    found = [_histogram(trace.file, rows, at + 1, name) for at, name in enumerate(wanted)]
+    found = [_histogram(trace.file, rows, at + 1, name, 1 - at) for at, name in enumerate(wanted)]
     return mix_of_pair(trace.file, *found) if pair else mix_of_total(trace.file, found[0])
 
 
-def _histogram(file: TraceFile, rows: list[tuple[Any, ...]], at: int, name: str) -> Histogram:
+def _histogram(file: TraceFile, rows: list[tuple[Any, ...]], at: int, name: str, first: int) -> Histogram:
     cumulative: dict[float, float] = {}
     for row in rows:
         bound, value = _number(row[0]), _number(row[at])
         if math.isnan(bound) or math.isnan(value):
             file.fail(f"has {shown(str(row[at]))} up to le = {shown(str(row[0]))}: both must be numbers.", "columns")
         if bound in cumulative:
-            file.fail(f"has the bound le = {bound:g} twice: give one histogram, or a column name that tells them apart.", "columns")
+            file.fail(
+                f"has the bound le = {bound:g} twice: give one histogram, or a column name that tells them apart.",
+                "columns",
+            )
         cumulative[bound] = value
-    return histogram_of(file, [Series(cumulative, None)], "requests" if name in _COUNTS else name)
+    return histogram_of(file, [Series(cumulative, None)], "requests" if name in _COUNTS else name, first)
 
 
 def _samples(lines: Any) -> Iterator[_Sample]:
@@ -140,11 +154,13 @@ def _number(text: Any) -> float:
 
 def _mix(file: TraceFile, samples: list[_Sample]) -> Mix:
     """The lengths among all samples of a file."""
-    families: dict[str, dict[str, dict[tuple[Any, ...], list[_Sample]]]] = {}
+    families: dict[str, _Parts] = {}
     for sample in samples:
         base, part = _parts(sample)
         if base:
-            key = tuple(sorted((name, value) for name, value in sample.labels.items() if name not in ("le", "__name__")))
+            key = tuple(
+                sorted((name, value) for name, value in sample.labels.items() if name not in ("le", "__name__"))
+            )
             bound = sample.labels.get("le") if part == "bucket" else None
             families.setdefault(base, {}).setdefault(part, {}).setdefault((key, bound), []).append(sample)
     pairs = [(name, other) for name, other in _known().items() if name in families]
@@ -152,16 +168,19 @@ def _mix(file: TraceFile, samples: list[_Sample]) -> Mix:
         held = sorted({sample.name.removesuffix("_bucket") for sample in samples if "le" in sample.labels})[:8]
         listed = f"its histograms are {', '.join(shown(name) for name in held)}" if held else "it has no histogram"
         file.fail(
-            f"has no histogram of lengths that is known, such as {next(iter(METRICS))} (cumulative buckets of input and "
-            f"output tokens); {listed}: give the /metrics of SGLang with --enable-metrics, or one row a request.",
+            f"has no histogram of lengths that is known, such as {next(iter(METRICS))} (cumulative buckets of input "
+            f"and output tokens); {listed}: give the /metrics of SGLang with --enable-metrics, or one row a request.",
             "columns",
         )
     name, other = pairs[0]
     if other not in families:
         file.fail(f"has {shown(name)} and not {shown(other)}: give both, cumulative buckets and sums.", "columns")
-    inputs, outputs = _merged(file, families[name], "inputs"), _merged(file, families[other], "outputs")
+    grown = _grown(families[name]) and _grown(families[other])
+    inputs, outputs = (
+        _merged(file, families[of], what, grown=grown) for of, what in ((name, "inputs"), (other, "outputs"))
+    )
     mix = mix_of_pair(file, inputs, outputs)
-    more = _over_time(families[name])
+    more = _over_time(families[name], grown=grown)
     if not more:
         return mix
     said = Said("buckets", f"{mix.said[0].words} {more}")
@@ -183,39 +202,48 @@ def _parts(sample: _Sample) -> tuple[str, str]:
     return (base, part) if part and (base in known or base in known.values()) else ("", "")
 
 
-def _merged(file: TraceFile, parts: dict[str, dict[tuple[Any, ...], list[_Sample]]], what: str) -> Histogram:
+def _merged(file: TraceFile, parts: _Parts, what: str, *, grown: bool) -> Histogram:
     """All series of a histogram together: models, engines and ranks."""
     cumulative: dict[tuple[Any, ...], dict[float, float]] = {}
     for (key, bound), found in parts.get("bucket", {}).items():
         le = _number(bound)
         if math.isnan(le):
             file.fail(f"has a bucket of {what} without a bound le that is a number.", "columns")
-        cumulative.setdefault(key, {})[le] = _increase(found)
+        cumulative.setdefault(key, {})[le] = _increase(found, grown=grown)
     sums = parts.get("sum", {})
-    total = sum(_increase(found) for found in sums.values()) if sums else None
+    total = sum(_increase(found, grown=grown) for found in sums.values()) if sums else None
     series = [Series(counts, None) for counts in cumulative.values()]
     if not series:
         file.fail(f"has a sum and no cumulative buckets of {what}: give all of /metrics.", "columns")
-    merged = histogram_of(file, series, what)
+    shortest = int(what == "inputs")
+    merged = histogram_of(file, series, what, shortest)
     checked = Series(_again(merged), total if total is not None and math.isfinite(total) else None)
-    return histogram_of(file, [checked], what)
+    return histogram_of(file, [checked], what, shortest)
 
 
 def _again(histogram: Histogram) -> dict[float, float]:
     return dict(zip(histogram.bounds, map(float, np.cumsum(histogram.counts)), strict=True))
 
 
-def _increase(found: list[_Sample]) -> float:
-    """What a counter of several scrapes grew by; where it started anew, and of one scrape, what it stands at."""
-    values = [sample.value for sample in found]
-    rising = all(one <= other for one, other in zip(values, values[1:], strict=False))
-    return values[-1] - values[0] if len(values) > 1 and rising else values[-1]
+def _grown(parts: _Parts) -> bool:
+    """Whether no counter of several scrapes fell, as all do where a server starts anew."""
+    values = ([sample.value for sample in found] for series in parts.values() for found in series.values())
+    return all(one <= other for held in values for one, other in pairwise(held))
 
 
-def _over_time(parts: dict[str, dict[tuple[Any, ...], list[_Sample]]]) -> str:
+def _increase(found: list[_Sample], *, grown: bool) -> float:
+    """What a counter grew by between the first and the last of several scrapes, else what it stands at."""
+    return found[-1].value - found[0].value if grown and len(found) > 1 else found[-1].value
+
+
+def _over_time(parts: _Parts, *, grown: bool) -> str:
     scrapes = max(len(found) for series in parts.values() for found in series.values())
-    models = {dict(key).get("model_name") for series in parts.values() for key, _ in series}
-    words = [f"The requests between the first and the last of {scrapes:,} scrapes are read."] if scrapes > 1 else []
-    if len(models - {None}) > 1:
-        words.append(f"{len(models - {None})} models are counted together.")
+    models = {dict(key).get("model_name") for series in parts.values() for key, _ in series} - {None}
+    words = []
+    if scrapes > 1 and grown:
+        words.append(f"The requests between the first and the last of {scrapes:,} scrapes are read.")
+    elif scrapes > 1:
+        words.append(f"The server started anew between {scrapes:,} scrapes: the last one is read.")
+    if len(models) > 1:
+        words.append(f"{len(models)} models are counted together.")
     return " ".join(words)

@@ -11,7 +11,7 @@ from sizing.traffic.layouts import Columns, guess, is_benchmark, plain_name
 from sizing.traffic.mix import Array, Mix, Said, mix_of, mix_of_lengths
 from sizing.traffic.opened import Opened, Place, opened
 from sizing.traffic.prometheus import has_buckets, read_api, read_metrics, read_table
-from sizing.traffic.rows import Progress, Requests, rows_of
+from sizing.traffic.rows import Progress, rows_of
 from sizing.traffic.trace_file import TraceError, TraceFile, trace_file
 from sizing.traffic.turns import Asked, Linked, linked
 
@@ -59,10 +59,10 @@ def read_trace(
 ) -> Mix:
     """The mix of the requests in a file: CSV, JSON, Parquet or Prometheus text by what it holds, also in gzip.
 
-    Columns that are not named are found by the names in layouts.py and the paths in formats.py; a dotted path names one
-    of a nested file. `turns` says what rows of conversations hold, where the file does not show it. `progress` is called
-    now and then with the share done, 0 to 1; what it raises ends the reading. The mix is called `name`, else as the
-    file is. Raises TraceError, one sentence.
+    Columns that are not named are found by the names in layouts.py and the paths in formats.py; a dotted path names
+    one of a nested file. `turns` says what rows of conversations hold, where the file does not show it. `progress` is
+    called now and then with the share done, 0 to 1; what it raises ends the reading. The mix is called `name`, else as
+    the file is. Raises TraceError, one sentence.
     """
     file = trace_file(path, name)
     given = Columns(input_column, output_column, length_column, count_column)
@@ -151,7 +151,11 @@ def _fail_unknown(trace: Opened, places: Mapping[str, Place]) -> None:
 
 def _listed(names: list[str], places: Mapping[str, Place]) -> str:
     """Names in a sentence: those of columns, and the numbers of a nested file."""
-    found = list(dict.fromkeys([*names, *numeric_paths(places)])) if len(places) > len(names) else list(dict.fromkeys(names))
+    found = (
+        list(dict.fromkeys([*names, *numeric_paths(places)]))
+        if len(places) > len(names)
+        else list(dict.fromkeys(names))
+    )
     more = f" and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
     return ", ".join(shown(name) for name in found[:_SHOWN]) + more
 
@@ -176,9 +180,7 @@ def _noted(mix: Mix, found: Linked, failed: int) -> Mix:
     """The mix with what a reader should know of the file."""
     said = [found.said] if found.said else []
     if failed:
-        said.append(
-            Said("failed_left_out", f"Failed, and left out: {failed:,} of {failed + mix.requests:,} requests.")
-        )
+        said.append(Said("failed_left_out", f"Failed, and left out: {failed:,} of {failed + mix.requests:,} requests."))
     if mix.outputs and mix.outputs.values[0] == 0:
         without = requests_text(mix.outputs.counts[0])
         said.append(Said("no_output", f"Without output, and counted as one decode step each: {without}."))

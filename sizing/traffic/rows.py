@@ -1,5 +1,6 @@
 """The requests of a file with a row each, or with a row a length and how often it occurs."""
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYetError
@@ -17,6 +18,8 @@ from sizing.traffic.opened import Opened, View
 MAX_REQUESTS = 40_000_000  # rows: they stay below 2 GiB of memory, measured with tests/bench/traffic.py
 MAX_COUNT = 2**31 - 1  # of one row of a histogram
 _POLL = 0.1  # seconds
+_SHOWN = 20  # column names in a sentence
+_TEXT = re.compile(r"[^\W\d_]\s|^\s*\[?\s*\{")  # words, or messages, where a length is looked for
 
 Progress = Callable[[float], object]
 Result = TypeVar("Result")
@@ -41,6 +44,8 @@ class Turns(NamedTuple):
     """What orders its turns; None for the order of the file."""
     first: Array | None
     """A number for the first block of each prompt, the same for prompts that begin alike."""
+    ordered: bool
+    """Whether the file says which turn comes after which."""
 
 
 class Rows(NamedTuple):
@@ -54,11 +59,8 @@ class Rows(NamedTuple):
 
 _FALSE = "('false', '0', '0.0', 'no', 'f')"
 _TRUE = "('true', '1', '1.0', 'yes', 't')"
-_EMPTY = "('', 'null', 'none', 'nan', 'false', '0', '-', 'no', '{}', '[]', '\"\"')"
-_BROKEN = (
-    "('error', 'errored', 'failed', 'failure', 'fail', 'cancelled', 'canceled', 'aborted', 'abort', 'incomplete', "
-    "'timeout', 'timed_out', 'rejected', 'dropped')"
-)
+_EMPTY = "('', 'null', 'none', 'nan', 'false', '0', '0.0', '-', 'no', '{}', '[]', '\"\"')"
+_BROKEN = "^(err|fail|cancel|abort|incomplete|time.?d?.?out|reject|drop)"  # how the words of a status begin
 
 
 def fails(sign: Sign, text: str) -> str:
@@ -68,14 +70,14 @@ def fails(sign: Sign, text: str) -> str:
         "filled": f"{plain} NOT IN {_EMPTY}",
         "true": f"{plain} IN {_TRUE}",
         "false": f"{plain} IN {_FALSE}",
-        "status": f"({plain} IN {_BROKEN} OR TRY_CAST({plain} AS DOUBLE) >= 400)",
+        "status": f"(regexp_matches({plain}, '{_BROKEN}') OR TRY_CAST({plain} AS DOUBLE) >= 400)",
         "code": f"TRY_CAST({plain} AS DOUBLE) NOT BETWEEN 100 AND 399",
     }
     return f"coalesce({found[sign]}, false)"
 
 
 def rows_of(trace: Opened, plan: Plan, progress: Progress | None) -> Rows:
-    """Reads what the plan names, and checks every value; raises TraceError for the first row that is none of a trace."""
+    """Reads what the plan names and checks every value; raises TraceError for the first row that is none of a trace."""
     lengths = [plan.input] if plan.output is None else [plan.input, plan.output]
     read = [*lengths, plan.times] if plan.times else lengths
     bounds = [MAX_LENGTH] * len(lengths) + [MAX_COUNT] * (len(read) - len(lengths))
@@ -86,7 +88,9 @@ def rows_of(trace: Opened, plan: Plan, progress: Progress | None) -> Rows:
     bad = " OR ".join(fails(sign, text) for text, (_, sign) in zip(checks, plan.failed, strict=True))
     links = _links(plan, view, dict(zip(map(id, linked), view.texts[len(read) + len(checks) :], strict=True)))
     numbers = [f"{view.numbers[at]} AS n{at}" for at in range(len(read))]
-    inner = ", ".join([*numbers, *(f"{sql} AS {name}" for name, sql in links.items()), *([f"{bad} AS bad"] if bad else [])])
+    inner = ", ".join(
+        [*numbers, *(f"{sql} AS {name}" for name, sql in links.items()), *([f"{bad} AS bad"] if bad else [])]
+    )
     wholes = ", ".join([*(f"{_whole(f'n{at}', bound)} AS v{at}" for at, bound in enumerate(bounds)), *links])
     where = " WHERE NOT bad" if bad else ""
     query = f"SELECT {wholes} FROM (SELECT {inner} FROM {view.rows}){where} LIMIT {MAX_REQUESTS + 1}"
@@ -113,16 +117,17 @@ def rows_of(trace: Opened, plan: Plan, progress: Progress | None) -> Rows:
     if any(np.ma.is_masked(column) for column in values) or not _in_bounds(values[: len(lengths)], times):
         _name_fault(faults)
     requests = Requests(values[0], None if plan.output is None else values[1], times)
-    turns = Turns(found["session"], found.get("turn"), found.get("first")) if "session" in found else None
+    ordered = plan.turn is not None or plan.turns_in_list
+    turns = Turns(found["session"], found.get("turn"), found.get("first"), ordered) if "session" in found else None
     return Rows(requests, failed, turns)
 
 
 def _links(plan: Plan, view: View, texts: dict[int, str]) -> dict[str, str]:
     """SQL for what links turns, by the name it gets; empty where nothing does."""
-    if plan.times or (plan.session is None and not view.nested):
+    if plan.times or (plan.session is None and not plan.turns_in_list):
         return {}
-    session = f"hash({texts[id(plan.session)]})" if plan.session else "hash(owner)"
-    found = {"session": f"CASE WHEN {texts[id(plan.session)]} IS NOT NULL THEN {session} END" if plan.session else session}
+    text = texts[id(plan.session)] if plan.session else "owner"
+    found = {"session": f"CASE WHEN {text} IS NOT NULL THEN hash({text}) END"}
     if plan.turn:
         found["turn"] = f"TRY_CAST({texts[id(plan.turn)]} AS DOUBLE)"
     if plan.hashes:
@@ -199,10 +204,20 @@ def _name_fault(faults: _Faults) -> None:
     where = trace.place(found[0])
     for name, value, bound in zip(names, found[1:], bounds, strict=True):
         if fault := value_fault(value, name, where, bound):
-            text = found[0] == 1 and value is not None and not _is_number(value)
-            trace.file.fail(fault, "columns" if text else "unreadable")
+            if found[0] > 1 or value is None or _is_number(value):
+                trace.file.fail(fault)
+            trace.file.fail(_text_fault(trace, name, where) if _TEXT.search(str(value)) else fault, "columns")
     total = sum(float(value) for value, bound in zip(found[1:], bounds, strict=True) if bound == MAX_LENGTH)
     trace.file.fail(request_fault(total, where))
+
+
+def _text_fault(trace: Opened, name: str, where: str) -> str:
+    listed = ", ".join(shown(other) for other in list(dict.fromkeys(trace.names))[:_SHOWN])
+    return (
+        f"holds text as {shown(name)} in {where} and no length: count its tokens with the model's tokenizer into "
+        f"columns input_length and output_length, or say which of {listed} are the input and the output (--input-column and "
+        "--output-column)."
+    )
 
 
 def _is_number(value: Any) -> bool:

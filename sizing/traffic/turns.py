@@ -46,7 +46,7 @@ def linked(
     if not len(after):
         return Linked(requests, None)
     first = None if turns.first is None else turns.first[order]
-    held = asked or _judged(inputs, outputs, after, first, context, ordered=turns.turn is not None)
+    held = asked or _judged(inputs, outputs, after, first, context, ordered=turns.ordered)
     sessions = int(len(session) - len(after))
     of = f"Rows are turns of {sessions:,} session{'s' if sessions != 1 else ''}{f' ({shown(name)})' if name else ''}"
     if held == "whole":
@@ -83,10 +83,12 @@ def _judged(
             begins = np.ma.getdata(first)
             alike = (begins[after] == begins[after - 1])[known].mean()
             return "whole" if alike >= HALF else "added"
+    if context == "added":
+        return "added"
     now, before = inputs[after].astype(np.int64), inputs[after - 1].astype(np.int64)
     if (now >= before + outputs[after - 1]).mean() >= MOST:
         return "whole"
-    if context == "added":
+    if context == "added unless they grow":
         return "added"
     if (now == before).mean() >= MOST:
         return "first"
