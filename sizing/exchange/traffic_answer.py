@@ -8,6 +8,7 @@ from sizing.engine.pools import pin_from_slots, pin_is_ignored
 from sizing.engine.split import Split
 from sizing.exchange.answer import Best, Lengths, Measured, Notice, Number, TrafficAnswer, TrafficLengths
 from sizing.exchange.sizing_answer import BINDS, sizing_answer
+from sizing.traffic.exports import figures_of
 from sizing.traffic.mix import Counts, Known, Mix
 from sizing.traffic.running import MODEL_ERROR, Served, Traffic, traffic_of
 from sizing.traffic.words import QUANTILES, headline
@@ -27,7 +28,7 @@ def traffic_json(traffic: Traffic) -> str:
             "synthetic": mix.synthetic,
             "requests": mix.requests,
             "failed": mix.failed,
-            "lengths": {name: _figures(counts) for name, counts in mix.parts.items()},
+            "lengths": {name: figures_of(counts) for name, counts in mix.parts.items()},
         },
         "risk": traffic.risk,
         "model_error": MODEL_ERROR,
@@ -40,11 +41,6 @@ def traffic_json(traffic: Traffic) -> str:
         "answer": traffic_answer(traffic).model_dump(mode="json"),
     }
     return json.dumps(found, indent=2, allow_nan=False)
-
-
-def _figures(counts: Counts) -> dict[str, Any]:
-    quantiles = {f"p{round(share * 100)}": counts.quantile(share) for share in QUANTILES}
-    return {"mean": counts.mean, **quantiles, "longest": int(counts.values[-1])}
 
 
 def traffic_answer(traffic: Traffic) -> TrafficAnswer:

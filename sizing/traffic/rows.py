@@ -215,8 +215,8 @@ def _text_fault(trace: Opened, name: str, where: str) -> str:
     listed = ", ".join(shown(other) for other in list(dict.fromkeys(trace.names))[:_SHOWN])
     return (
         f"holds text as {shown(name)} in {where} and no length: count its tokens with the model's tokenizer into "
-        f"columns input_length and output_length, or say which of {listed} are the input and the output (--input-column and "
-        "--output-column)."
+        f"columns input_length and output_length, or say which of {listed} are the input and the output "
+        "(--input-column and --output-column)."
     )
 
 
