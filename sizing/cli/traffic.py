@@ -6,7 +6,8 @@ from typing import Any, get_args
 from sizing.basics.problems import Problem, RefusedError
 from sizing.cli.shared import add_choice, aligned, chosen, read_scenarios, stop, stop_with
 from sizing.exchange.answer import TrafficAnswer
-from sizing.exchange.traffic_answer import traffic_answer, traffic_json
+from sizing.exchange.sizing_answer import sizing_answer
+from sizing.exchange.traffic_answer import traffic_json
 from sizing.traffic import words as traffic_words
 from sizing.traffic.reading import TraceError, read_trace
 from sizing.traffic.running import Traffic, traffic_of
@@ -70,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     except RefusedError as refused:
         stop([Problem(where="", sentence=str(refused))], refused.refusal.kind)
     print(traffic_json(traffic) if options.json else "\n".join(_traffic_lines(traffic, workload)), flush=True)
-    return traffic_answer(traffic).status
+    return sizing_answer(traffic.sizing).status
 
 
 def _traffic_lines(traffic: Traffic, workload: Workload) -> list[str]:
