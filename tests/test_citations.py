@@ -176,3 +176,13 @@ def test_citations_are_found(text: str, places: list[str]) -> None:
 def test_what_is_not_there_is_told(cited: Citation) -> None:
     """A wrong number, wrong words and a wrong name do not stand."""
     assert not stands(cited)
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "README.md", "docs/architecture.md", "docs/engine/README.md"])
+def test_files_that_documents_name_are_there(name: str) -> None:
+    """Recipes and maps name files and folders of this repository; no link leads to nothing."""
+    text = (ROOT / name).read_text()
+    named = re.findall(r"`((?:sizing|pages|tests|docs)/[\w/.-]+)`", text)
+    linked = [(ROOT / name).parent / link for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", text)]
+    assert named
+    assert [path for path in (*(ROOT / path for path in named), *linked) if not path.exists()] == []
