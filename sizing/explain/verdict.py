@@ -2,6 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict
 
+from sizing.answers.accuracy_gates import accuracy_gates, validate_words
 from sizing.answers.limit_panel import no_spare_words, pair_words
 from sizing.answers.solve import Sizing, solve_now
 from sizing.answers.what_runs import spare_slots
@@ -20,7 +21,6 @@ from sizing.engine.pools import (
     requests_charged,
 )
 from sizing.engine.split import Split
-from sizing.explain.accuracy_gates import accuracy_gates, validate_words
 from sizing.explain.launch_flags import SPARE_WHY, Flags, flags
 from sizing.releases.rules import BLOCK_KIND, rules_of
 from sizing.scenario.from_model import draft_bytes, geometry_of
