@@ -4,10 +4,11 @@ import argparse
 from typing import Any, get_args
 
 from sizing.basics.problems import Problem, RefusedError
-from sizing.cli.shared import add_choice, aligned, chosen, read_scenarios, stop, stop_with
+from sizing.cli.shared import add_choice, aligned, chosen, print_answer, read_scenarios, stop, stop_with
 from sizing.exchange.answer import TrafficAnswer
 from sizing.exchange.sizing_answer import sizing_answer
-from sizing.exchange.traffic_answer import traffic_json
+from sizing.exchange.traffic_answer import traffic_answer, traffic_json
+from sizing.scenario.inputs import rest_is_given
 from sizing.traffic import words as traffic_words
 from sizing.traffic.reading import TraceError, read_trace
 from sizing.traffic.running import Traffic, traffic_of
@@ -70,8 +71,10 @@ def run(options: argparse.Namespace) -> int:
         stop_with(str(fault), where="TRACE", kind=fault.kind)
     except RefusedError as refused:
         stop([Problem(where="", sentence=str(refused))], refused.refusal.answer_kind)
+    if not rest_is_given(scenario) and not options.json:
+        return print_answer(options, traffic_answer(traffic))
     print(traffic_json(traffic) if options.json else "\n".join(_traffic_lines(traffic, workload)), flush=True)
-    return sizing_answer(traffic.sizing).status
+    return sizing_answer(traffic.sizing, rest_given=rest_is_given(scenario)).status
 
 
 def _traffic_lines(traffic: Traffic, workload: Workload) -> list[str]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from sizing.answers.optimum import Optimum, pin_flag
 from sizing.answers.solve import Sizing
 from sizing.answers.what_runs import slots_taken
 from sizing.basics.problems import Refusal
@@ -46,7 +47,7 @@ def sizing_answer(sizing: Sizing, *, rest_given: bool = True) -> SizingAnswer:
             "words": verdict(sizing).text,
             "notices": _notices(sizing),
             "rest_gib": sizing.scenario.rest_gib,
-            "best": _best(sizing, found),
+            "best": best_of(sizing.scenario, sizing.optimum) if sizing.optimum and found else None,
             "flags": _proposed(sizing, found),
             "runs": 0,
             **(_of_split(split) if split else {}),
@@ -127,18 +128,18 @@ def _proposed(sizing: Sizing, found: Flags | None) -> tuple[str, ...] | None:
     return (found.chosen,)
 
 
-def _best(sizing: Sizing, found: Flags | None) -> Best | None:
-    best = sizing.optimum
-    if best is None or found is None:
-        return None
-    low, high = (None, None) if best.ratio_low is None else typed_range(best.ratio_low, best.ratio_high)
-    return Best(
-        ratio=best.ratio if found.ratio else None,
-        ratio_low=float(low) if low else None,
-        ratio_high=float(high) if high else None,
-        pin=sizing.pin_flag,
-        runs=found.runs,
-    )
+def best_of(scenario: Scenario, best: Optimum) -> Best:
+    """An optimum as it is typed: every ratio and the pin run as many, `runs` of one rank."""
+    low, high = ends_of(best.ratio_low, best.ratio_high)
+    return Best(ratio=best.ratio, ratio_low=low, ratio_high=high, pin=pin_flag(scenario, best), runs=best.runs)
+
+
+def ends_of(low: float | None, high: float | None) -> tuple[float | None, float | None]:
+    """Both ends of a range of ratios [-] as they are typed; no high end where it is open."""
+    if low is None:
+        return None, None
+    first, last = typed_range(low, high)
+    return float(first), float(last) if last else None
 
 
 def _notices(sizing: Sizing) -> tuple[Notice, ...]:

@@ -4,9 +4,8 @@ from sizing.answers.carrying_settings import Setting
 from sizing.answers.solve import solve
 from sizing.answers.target import Answer
 from sizing.basics.problems import Refusal
-from sizing.basics.units import typed_range
 from sizing.exchange.answer import Best, SizingAnswer, refusal
-from sizing.exchange.sizing_answer import refused_answer, sizing_answer
+from sizing.exchange.sizing_answer import ends_of, refused_answer, sizing_answer
 from sizing.explain.target_words import headline, reasons
 from sizing.scenario.inputs import Scenario
 
@@ -28,13 +27,5 @@ def target_answer(answer: Answer, scenario: Scenario) -> SizingAnswer:
 
 
 def _best(setting: Setting, wanted: int) -> Best:
-    low, high = (None, None)
-    if setting.ratio_low is not None:
-        low, high = typed_range(setting.ratio_low, setting.ratio_high)
-    return Best(
-        ratio=setting.ratio,
-        ratio_low=float(low) if low else None,
-        ratio_high=float(high) if high else None,
-        pin=setting.pin,
-        runs=wanted,
-    )
+    low, high = ends_of(setting.ratio_low, setting.ratio_high)
+    return Best(ratio=setting.ratio, ratio_low=low, ratio_high=high, pin=setting.pin, runs=wanted)

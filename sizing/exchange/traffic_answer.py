@@ -3,11 +3,10 @@
 import json
 from typing import Any
 
-from sizing.answers.carrying_settings import typed_ratio
-from sizing.engine.pools import pin_from_slots, pin_is_ignored
 from sizing.engine.split import Split
 from sizing.exchange.answer import Best, Lengths, Measured, Notice, Number, TrafficAnswer, TrafficLengths
-from sizing.exchange.sizing_answer import BINDS, sizing_answer
+from sizing.exchange.sizing_answer import BINDS, best_of, sizing_answer
+from sizing.scenario.inputs import rest_is_given
 from sizing.traffic.exports import figures_of
 from sizing.traffic.mix import Counts, Known, Mix
 from sizing.traffic.running import MODEL_ERROR, Served, Traffic, traffic_of
@@ -45,22 +44,22 @@ def traffic_json(traffic: Traffic) -> str:
 
 def traffic_answer(traffic: Traffic) -> TrafficAnswer:
     """What runs of the traffic as set, and the best split for it. Per attention-DP rank."""
-    mix, at_mean = traffic.mix, sizing_answer(traffic.sizing)
+    mix, given = traffic.mix, rest_is_given(traffic.sizing.scenario)
+    at_mean = sizing_answer(traffic.sizing, rest_given=given)
     bounds = (
         [traffic_of(traffic.sizing.scenario, one, traffic.risk) for one in mix.buckets.bounds] if mix.buckets else []
     )
-    found = {
-        "words": headline(traffic),
+    found: dict[str, Any] = {
         "notices": (*at_mean.notices, *(Notice(about=said.about, words=said.words) for said in mix.said)),
         "L": mean_length(mix),
-        "best": _best(traffic),
-        "flags": _flags(traffic),
         "requests": None if mix.synthetic else mix.requests,
         "failed": None if mix.synthetic else mix.failed,
         "lengths": lengths_of(mix),
-        **_running(traffic, bounds),
     }
-    if mix.buckets and mix.buckets.known["total"].mean is None:
+    if given:
+        found |= {"words": headline(traffic), "best": _best(traffic), "flags": _flags(traffic)}
+        found |= _running(traffic, bounds)
+    if given and mix.buckets and mix.buckets.known["total"].mean is None:
         found |= _at_any_length(traffic, bounds)
     return TrafficAnswer.model_validate(at_mean.model_dump() | found)
 
@@ -101,16 +100,7 @@ def _at_any_length(traffic: Traffic, bounds: list[Traffic]) -> dict[str, Any]:
 
 
 def _best(traffic: Traffic) -> Best | None:
-    best, scenario = traffic.optimum, traffic.sizing.scenario
-    if best is None:
-        return None
-    return Best(
-        ratio=None if best.ratio_low is None else typed_ratio(best.ratio_low, best.ratio_high),
-        ratio_low=best.ratio_low,
-        ratio_high=best.ratio_high,
-        pin=None if pin_is_ignored(scenario) else pin_from_slots(scenario, best.pin),
-        runs=best.runs,
-    )
+    return best_of(traffic.sizing.scenario, traffic.optimum) if traffic.optimum else None
 
 
 def _flags(traffic: Traffic) -> tuple[str, ...] | None:
