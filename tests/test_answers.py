@@ -1,4 +1,4 @@
-"""The answers of `plan` and `target`: every key in its vocabulary, with rest and without, refused and not."""
+"""The answers of `plan`, `target` and `model`: every key in its vocabulary, known and not, refused and not."""
 
 import io
 import json
@@ -127,3 +127,52 @@ def test_input_that_cannot_be_answered(
         answer = json.loads(capsys.readouterr().out)["answer"]
         assert answer["refused"]["kind"] == "unreadable"
     assert main(["plan", str(tmp_path / "missing.json"), "--json"]) == 2
+
+
+DRAFT = {
+    "architectures": ["LingDSparkModel"],
+    "num_hidden_layers": 5,
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "dtype": "bfloat16",
+}
+
+
+def test_a_draft_has_a_row_and_no_state(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """8 heads x (128 + 128) x 5 layers x 2 bytes at TP1; a draft of another form of row has an unknown one."""
+    status, answer = asked(capsys, monkeypatch, DRAFT, "model")
+    assert (status, answer["is_draft"], abouts(answer)) == (0, True, {"draft_config"})
+    assert answer["draft_kv_bytes_per_token"] == 8 * 256 * 5 * 2
+    assert (answer["state_bytes_per_slot"], answer["kv_bytes_per_token"], answer["unknown"]) == (None, None, [])
+    status, answer = asked(capsys, monkeypatch, DRAFT | {"architectures": ["MiMoV2MTP"]}, "model")
+    assert (status, answer["is_draft"], abouts(answer)) == (0, True, {"draft_config"})
+    assert "draft_kv_bytes_per_token" in answer["unknown"]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "kind", "status"),
+    [
+        ("{", (), "unreadable", 2),
+        ("", (), "unreadable", 2),
+        ('{"model_type": "llama"}', (), "not_served", 2),
+        (" " * (4 * 2**20 + 1), (), "too_large", 2),
+        ('{"model_type": "qwen3_next"}', (), "unreadable", 2),
+        ("moonshotai/Kimi-K3", ("--tp", "7"), "flags", 1),
+        ("no/such-model", (), "unreadable", 2),
+    ],
+    ids=["broken", "empty", "dense", "large", "fields missing", "width", "no name"],
+)
+def test_a_model_that_is_refused(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    options: tuple[str, ...],
+    kind: str,
+    status: int,
+) -> None:
+    """The kind says whether the file, the model or the width is at fault."""
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    assert main(["model", text if "/" in text else "-", *options, "--json"]) == status
+    assert json.loads(capsys.readouterr().out)["answer"]["refused"]["kind"] == kind
