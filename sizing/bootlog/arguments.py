@@ -25,7 +25,7 @@ WANTED = frozenset(
         "mamba_full_memory_ratio", "mamba_radix_cache_strategy", "mamba_scheduler_strategy", "mamba_ssm_dtype",
         "mamba_track_interval", "max_mamba_cache_size", "max_running_requests", "max_total_tokens",
         "mem_fraction_static", "model_path", "nnodes", "node_rank", "page_size", "pp_size", "speculative_algorithm",
-        "speculative_eagle_topk", "speculative_num_draft_tokens", "tp_size",
+        "speculative_eagle_topk", "speculative_num_draft_tokens", "speculative_num_steps", "tp_size",
     }
 )  # fmt: skip
 
