@@ -142,7 +142,7 @@ class Finder:
             text=text[match.start : match.end].strip(),
             form=match.form.name,
             releases=None if match.form.cut else match.form.releases,
-            cut=match.form.cut,
+            cut=match.form.cut and not match.form.older,
             said=match.said,
         )
 

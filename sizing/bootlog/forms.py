@@ -34,6 +34,8 @@ class Form(NamedTuple):
     until: Release = LATEST
     cut: bool = False
     """A line that lost its end; it says nothing of the release."""
+    older: bool = False
+    """A whole line of a release before all that were read: its end is not lost."""
 
     @property
     def releases(self) -> frozenset[Release]:
@@ -211,7 +213,13 @@ STATE = (
     Form(
         "state pool", _pattern(rf"Mamba Cache is allocated\. max_mamba_cache_size: <slots:n>, {_STATE_SIZES}"), _state
     ),
-    Form("state pool without a count", _pattern(rf"Mamba Cache is allocated\. {_STATE_SIZES}"), _state, cut=True),
+    Form(
+        "state pool without a count",
+        _pattern(rf"Mamba Cache is allocated\. {_STATE_SIZES}"),
+        _state,
+        cut=True,
+        older=True,
+    ),
     Form(
         "state pool, cut",
         _pattern(r"Mamba Cache is allocated\. max_mamba_cache_size: <slots:n>,"),
