@@ -50,6 +50,8 @@ class Settings(NamedTuple):
     algorithm: Algorithm | None = None
     draft_tokens: int | None = None
     """0 where the line says that there is no speculation; None under speculation without a number."""
+    draft_steps: int | None = None
+    draft_topk: int | None = None
     replayssm: ReplaySsm | None = None
     ring_length: int | None = None
     context_length: int | None = None
@@ -86,6 +88,8 @@ def settings_of(arguments: Arguments | None) -> Settings:
         mamba_track_interval=_whole(values, "mamba_track_interval"),
         algorithm=_one_of(values, "speculative_algorithm", get_args(Algorithm)),
         draft_tokens=_drafts(values),
+        draft_steps=_whole(values, "speculative_num_steps"),
+        draft_topk=_whole(values, "speculative_eagle_topk"),
         replayssm=_replayssm(values),
         ring_length=_whole(values, "linear_replayssm_cache_len"),
         context_length=_whole(values, "context_length"),

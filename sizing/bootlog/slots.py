@@ -9,15 +9,13 @@ from typing import Literal, NamedTuple
 from pydantic import ValidationError
 
 from sizing.basics.problems import RefusedError
-from sizing.bootlog.ranks import RankReport
+from sizing.bootlog.ranks import POSSIBLE, RankReport
 from sizing.bootlog.settings import Settings
 from sizing.engine.slots_per_request import slots_per_request
 from sizing.releases.rules import RELEASES, Release
 from sizing.scenario.inputs import Scenario
 
-SlotsFrom = Literal["clamp warning", "radix cache off", "flags", "slots and requests"]
-# Every S there is: the S table of compute-mamba-ratio.md, all strategies, with and without the decode-lock skip.
-POSSIBLE = (1, 3, 4, 5)
+SlotsFrom = Literal["clamp warning", "refusal", "radix cache off", "flags", "slots and requests"]
 
 
 class SlotsPerRequest(NamedTuple):
@@ -29,15 +27,23 @@ class SlotsPerRequest(NamedTuple):
 
 
 def slots_per_request_of(
-    reports: tuple[RankReport, ...], settings: Settings, releases: tuple[Release, ...], slots: int | None
+    reports: tuple[RankReport, ...],
+    settings: Settings,
+    releases: tuple[Release, ...],
+    slots: int | None,
+    refused: int | None = None,
+    *,
+    radix_off: bool = False,
 ) -> SlotsPerRequest:
-    """S of a boot [slots per running request]."""
-    capped = next((report.capped for report in reports if report.capped), None)
-    running = max((report.summary.requests or 0 for report in reports if report.summary), default=0)
+    """S of a boot [slots per running request]. `refused` is the S that a refusal names."""
+    capped = {report.capped.S for report in reports if report.capped and report.capped.S}
+    running = min((report.running for report in reports if report.running is not None), default=0)
     possible = _possible(slots, running, any(report.kv for report in reports))
-    if capped:
-        return SlotsPerRequest(capped.S, "clamp warning", possible)
-    if settings.disable_radix_cache:
+    if len(capped) == 1:
+        return SlotsPerRequest(min(capped), "clamp warning", possible)
+    if refused:
+        return SlotsPerRequest(refused, "refusal", possible)
+    if settings.disable_radix_cache or radix_off:
         return SlotsPerRequest(1, "radix cache off", possible)
     by_flags = _by_flags(settings, releases)
     if len(by_flags) == 1 and by_flags <= set(possible):
@@ -55,8 +61,8 @@ def _possible(slots: int | None, running: int, started: bool) -> tuple[int, ...]
 
 
 def _by_flags(settings: Settings, releases: tuple[Release, ...]) -> set[int]:
-    """S by the flags under every release that the log may be of; empty where the flags are not in the log."""
-    if settings.disable_radix_cache is None or settings.draft_tokens is None:
+    """S by the flags under every release that the log may be of; empty where not all of them are in the log."""
+    if not settings.complete or settings.disable_radix_cache is None or settings.draft_tokens is None:
         return set()
     found = set()
     for release in releases or RELEASES:
