@@ -15,6 +15,7 @@ from sizing.engine.pools import (
     conv_bytes,
     draft_row_bytes,
     is_pinned,
+    ratio_is_ignored,
     requests_charged,
     rings_are_fixed,
     slot_bytes,
@@ -82,7 +83,7 @@ def charging(scenario: Scenario, S: int) -> Charging:
         replayssm=scenario.replayssm,
         family=scenario.family,
         role=scenario.disaggregation_mode,
-        pinned=is_pinned(scenario),
+        by_ratio=not (is_pinned(scenario) or ratio_is_ignored(scenario)),
     )
 
 

@@ -410,7 +410,7 @@ def _chargings(facts: Facts) -> Iterator[Charging]:
             replayssm=settings.replayssm or "off",
             family=facts.family,
             role=settings.role,
-            pinned=settings.max_mamba_cache_size is not None,
+            by_ratio=settings.max_mamba_cache_size is None and not (facts.S == 1 and (asked or drafts)),
         )
 
 

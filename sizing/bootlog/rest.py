@@ -35,8 +35,8 @@ class Charging(NamedTuple):
     replayssm: ReplaySsm = "off"
     family: Family | None = None
     role: Role | None = None
-    pinned: bool = False
-    """Whether --max-mamba-cache-size decided the slots."""
+    by_ratio: bool = True
+    """Whether the ratio decided the slots: no pin, and no request count with the radix cache off."""
 
 
 def rest_from_weights(
@@ -123,7 +123,7 @@ def _drafts(rank: RankFacts, charging: Charging) -> Measured | None:
         return None
     if charging.D == 0 or (charging.role == "prefill" and not rules.prefill_reserves_drafts):
         return NOTHING
-    if charging.pinned and rules.drafts_by_ratio_only:
+    if not charging.by_ratio and rules.drafts_by_ratio_only:
         return NOTHING
     if charging.replayssm == "spec" and rules.spec_ring in ("on every slot", "GDN fixed"):
         return _rings(rank, charging)
