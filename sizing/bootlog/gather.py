@@ -15,7 +15,7 @@ from sizing.bootlog.measure import Measured, Printed, least, share, total
 from sizing.bootlog.ranks import RankReport, reports_of
 from sizing.bootlog.release import releases_of
 from sizing.bootlog.said import Arguments, ContextShort, Decode, NoKvPool, Ring, WeightsEnd
-from sizing.bootlog.settings import Settings, kv_dtype, settings_of
+from sizing.bootlog.settings import Settings, kv_dtype, settings_of, with_given
 from sizing.bootlog.slots import slots_per_request_of
 from sizing.releases.rules import Release, rules_of
 from sizing.scenario.inputs import Attention
@@ -23,10 +23,10 @@ from sizing.scenario.inputs import Attention
 T = TypeVar("T")
 
 
-def facts_of(lines: list[Line]) -> Facts:
-    """The facts of the lines of one boot."""
+def facts_of(lines: list[Line], given: Settings | None = None) -> Facts:
+    """The facts of the lines of one boot; `given` are flags that are known from elsewhere, where the log has none."""
     arguments = [line.said for line in lines if isinstance(line.said, Arguments)]
-    settings = settings_of(max(arguments, key=lambda said: said.keys, default=None))
+    settings = with_given(settings_of(max(arguments, key=lambda said: said.keys, default=None)), given)
     reports, releases = reports_of(lines), releases_of(lines)
     page = settings.page_size or PAGE_UNSTATED
     # Where ranks differ the least counts, of slots as of tokens, so that all numbers are of the rank that binds.

@@ -8,8 +8,10 @@ from typing import NamedTuple
 from sizing.basics.problems import Refusal
 from sizing.basics.units import MIB, number
 from sizing.bootlog.find import Line
+from sizing.bootlog.measure import Measured
 from sizing.bootlog.said import Refused
 
+HALF = 0.005  # of the second decimal
 MAX_WORDS = 240  # characters of the engine's words that are repeated
 
 
@@ -22,6 +24,18 @@ class RefusedBoot(NamedTuple):
     rest_gib: float | None
     slot_bytes: int | None
     """From `mamba_cache_per_req`, whose MB is MiB with two decimals."""
+
+    @property
+    def rest(self) -> Measured | None:
+        """rest [GiB] in the engine's words, with what its two decimals leave."""
+        return None if self.rest_gib is None else Measured(self.rest_gib, self.rest_gib - HALF, self.rest_gib + HALF)
+
+    @property
+    def slot(self) -> Measured | None:
+        """Bytes of a slot in the engine's words, with what its two decimals leave."""
+        if self.slot_bytes is None:
+            return None
+        return Measured(self.slot_bytes, self.slot_bytes - HALF * MIB, self.slot_bytes + HALF * MIB)
 
 
 def refused_of(lines: list[Line]) -> RefusedBoot | None:

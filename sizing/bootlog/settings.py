@@ -55,6 +55,16 @@ class Settings(NamedTuple):
     context_length: int | None = None
     role: Role | None = None
     unified: bool | None = None
+    skip_decode_lock: bool | None = None
+    """A variable of the environment: never in a log."""
+
+
+def with_given(settings: Settings, given: Settings | None) -> Settings:
+    """The flags of a log, filled up with those that are known from elsewhere."""
+    if given is None:
+        return settings
+    filled = {name: value for name, value in given._asdict().items() if getattr(settings, name) is None}
+    return settings._replace(**filled, stated=settings.stated or given.stated)
 
 
 def settings_of(arguments: Arguments | None) -> Settings:

@@ -68,6 +68,7 @@ def _by_flags(settings: Settings, releases: tuple[Release, ...]) -> set[int]:
             "page_size": settings.page_size or 1,
             "pp_size": settings.pp_size or 1,
             "state_bytes_all_stages": Scenario().state_bytes_per_slot,
+            "skip_decode_lock": settings.skip_decode_lock or False,
             "mamba_track_interval": settings.mamba_track_interval or Scenario().mamba_track_interval,
         }
         try:

@@ -66,7 +66,7 @@ class Best(BaseModel):
     ratio_low: float | None = None
     ratio_high: float | None = None
     pin: int | None = None
-    runs: int | None = None
+    runs: Number = None
 
 
 class Lengths(BaseModel):
