@@ -4,6 +4,7 @@ The log wins: what it prints is what runs. A prediction that differs is explaine
 called unexplained.
 """
 
+import math
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -262,9 +263,9 @@ def _byte_ends(facts: Facts, scenario: Scenario, rank: Rank, *, exact: bool) -> 
     ]
 
 
-def _off(measured: Measured | None, taken: int) -> tuple[float, ...]:
-    """How far the ends of an interval lie from the bytes that were taken; 0 where nothing is left open."""
-    return (0,) if measured is None else (measured.low - taken, measured.high - taken)
+def _off(measured: Measured | None, taken: int) -> tuple[int, ...]:
+    """How far the ends of an interval [bytes] lie from the bytes that were taken; 0 where nothing is left open."""
+    return (0,) if measured is None else (math.ceil(measured.low) - taken, math.floor(measured.high) - taken)
 
 
 def _numbers(sizing: Sizing, rank: Rank) -> dict[str, int]:

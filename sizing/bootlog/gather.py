@@ -3,6 +3,7 @@
 Source: engine-sizing.md sections 1 to 3, 5 and 7; boot-log-formats.md sections 4, 5 and 9.
 """
 
+import re
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -34,7 +35,7 @@ def facts_of(lines: list[Line], given: Settings | None = None) -> Facts:
     slot_bytes = _most(report.slot_bytes for report in reports)
     S = slots_per_request_of(reports, settings, releases, slots)
     rows, printed = _rows(reports), _printed(reports)
-    dcp = _dcp(settings, rows, printed)
+    dcp = _dcp(settings, rows, printed, alone=_is_one_rank(lines))
     rows = rows if rows is not None else _rows_printed(printed, dcp, releases)
     ring = _first(report.ring for report in reports)
     facts = Facts(
@@ -110,13 +111,26 @@ def _printed(reports: tuple[RankReport, ...]) -> int | None:
     return min((report.summary.tokens for report in reports if report.summary is not None), default=None)
 
 
-def _dcp(settings: Settings, rows: int | None, printed: int | None) -> int | None:
+# A rank's name stands in the bracket of its lines wherever a width is above 1 (boot-log-formats.md, "Prefix").
+_TIME_ALONE = re.compile(r"\[[\d :.,-]{8,40}\]")
+
+
+def _is_one_rank(lines: list[Line]) -> bool:
+    """Whether the lines are of a server of one rank: their bracket holds the time alone."""
+    named = [line for line in lines if isinstance(line.said, RANKED)]
+    return bool(named) and all(not line.rank.name and _TIME_ALONE.search(line.prefix) for line in named)
+
+
+RANKED = (words.StatePool, words.KvPool, words.Summary, words.Capped, WeightsEnd)
+
+
+def _dcp(settings: Settings, rows: int | None, printed: int | None, *, alone: bool) -> int | None:
     """dcp_size: as stated; else a whole number of logical tokens for each row; 1 where both counts are the same."""
     if settings.dcp_size is not None:
         return settings.dcp_size
     if rows and printed and printed % rows == 0:
         return printed // rows if printed // rows <= MAX_DCP else None
-    return 1 if settings.stated else None
+    return 1 if settings.stated or alone else None
 
 
 MAX_DCP = 64  # the widest dcp_size that a Scenario takes

@@ -1,4 +1,4 @@
-"""What follows from a boot when its figures are taken at both ends: the best that runs, the least fraction that boots."""
+"""What follows from a boot, its figures taken at both ends: the best that runs, the least fraction that boots."""
 
 from collections.abc import Iterator
 from itertools import product
