@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict
 from sizing.basics.dtypes import KV_ITEMSIZE, STATE_ITEMSIZE
 from sizing.basics.problems import RefusedError
 from sizing.engine.pools import rank_of, ssm_bytes
-from sizing.engine.slots_per_request import Resolved, resolve
+from sizing.engine.resolved import Resolved
+from sizing.engine.slots_per_request import resolve
 from sizing.explain.accuracy_gates import kv_gate, ssm_gate, validate_words
 from sizing.releases.rules import rules_of
 from sizing.scenario.inputs import Scenario, changed
@@ -96,7 +97,7 @@ def _fewer_slots(scenario: Scenario, S: int) -> Iterator[Way]:
             if way is None or way.S >= S:
                 continue
             resolved = resolve(way.scenario)
-            what = (resolved.strategy, resolved.overlap, way.S)
+            what = (resolved.strategy, resolved.radix_cache, resolved.overlap, way.S)
             if what not in seen:
                 seen.add(what)
                 yield way

@@ -119,6 +119,8 @@ def carries(rank: Rank, needed: Need, slots: Numeric | None = None) -> Any:
     """Whether K = `slots` [slots per rank], by default the fewest that admit them, carries the need."""
     pools = pools_from_slots(rank, needed.requests * rank.S if slots is None else slots)
     starts = (pools.slots > 0) & (pools.kv_rest_bytes > 0)
+    if pools.window_cap is not None:
+        starts &= pools.window_cap >= needed.requests
     return starts & (pools.admitted >= needed.requests) & (pools.kv_tokens >= needed.tokens)
 
 

@@ -130,7 +130,7 @@ def _rest_edge(scenario: Scenario, ratio: float, here: PoolName, found: float) -
 def _slots(sizing: Sizing, now: Split) -> Flip:
     """S as the strategies can make it, held apart from them; not with the radix cache off, where S is 1."""
     here, S = _short(now), sizing.S
-    if sizing.scenario.disable_radix_cache:
+    if not sizing.resolved.radix_cache:
         return Flip(quantity="S", now=str(S), flips_at="S is 1 without radix cache", then="")
     tried = np.array([value for value in SLOTS_PER_REQUEST if value != S])
     flipped = tried[_flipped(sizing.scenario, sizing.ratio_now, {"S": tried}, here)]

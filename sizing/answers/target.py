@@ -14,6 +14,7 @@ from sizing.answers.carrying_settings import Need, Setting, Want, fits, last_tha
 from sizing.answers.optimum import most_by_state
 from sizing.basics.units import GIB, count, requests_text, rest_text
 from sizing.engine.pools import Rank, rank_of
+from sizing.engine.slots_per_request import page_size_of
 from sizing.scenario.inputs import MAX_REQUESTS, MAX_REST_GIB, Scenario
 
 NearAxis = Literal["requests", "L", "rest", "max_total_tokens"]
@@ -140,7 +141,7 @@ def _fewer_requests(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> 
 
 def _shorter(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> Iterator[Near]:
     """The longest L in whole pages, which is what a request occupies; in tokens where that is less than a page."""
-    page = scenario.page_size * scenario.dcp_size
+    page = page_size_of(scenario) * scenario.dcp_size
     for which, longest in _each_or_all(
         wants,
         [want.L for want in wants],
@@ -188,7 +189,7 @@ def _more_tokens(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> Ite
     """The least --max-total-tokens, where one is set: whole pages."""
     if scenario.max_total_tokens is None:
         return
-    page, needed = scenario.page_size, need_of(scenario, wants)
+    page, needed = page_size_of(scenario), need_of(scenario, wants)
     most = int(max(rank.rest_gib, 0) * GIB / rank.token_bytes) // page
     short = last_that(
         scenario.max_total_tokens // page + 1,

@@ -5,7 +5,16 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-RefusalKind = Literal["flags", "no_state_memory", "no_kv_memory", "no_tokens", "no_requests"]
+RefusalKind = Literal[
+    "flags",
+    "no_such_flag",
+    "not_served",
+    "engine_crash",
+    "no_state_memory",
+    "no_kv_memory",
+    "no_tokens",
+    "no_requests",
+]
 
 
 class Problem(BaseModel):
@@ -20,7 +29,9 @@ class Problem(BaseModel):
 class Refusal(BaseModel):
     """The engine would not start: its own words, and the flag or input that cures it.
 
-    Kinds and words: engine-sizing.md sections 4 and 8, SGLang 0.5.23. The words are empty where they were not read.
+    Kinds and words: engine-sizing.md sections 4, 8 and 12. The words are empty where they were not read.
+    `no_such_flag`: the release lacks a flag; `not_served`: it lacks the model; `engine_crash`: an exception that
+    gives no advice.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -32,6 +43,10 @@ class Refusal(BaseModel):
     @property
     def sentence(self) -> str:
         """Both halves in one line, for a page or a terminal."""
+        if self.kind == "not_served":
+            return self.cure
+        if self.kind == "engine_crash":
+            return f"SGLang would crash at the start: {self.words} {self.cure}"
         return f"SGLang would refuse to start{': ' if self.engine_words else ', '}{self.words} {self.cure}"
 
     @property

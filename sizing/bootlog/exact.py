@@ -41,7 +41,7 @@ class Exact(NamedTuple):
     family: Family | None = None
     attention: Attention | None = None
     kv_heads: int | None = None
-    extra_buffer_supported: bool | None = None
+    architecture: str | None = None
     sentences: tuple[str, ...] = ()
     """Why a number is missing."""
 
@@ -71,7 +71,7 @@ def exact_bytes(facts: Facts, geometry: Geometry, tp_size: int | None = None) ->
         family=next((name for name in get_args(Family) if name == geometry.family), "other"),
         attention=next((kind for kind in get_args(Attention) if kind == geometry.attention), None),
         kv_heads=geometry.kv_heads if geometry.attention == "GQA" else None,
-        extra_buffer_supported=geometry.extra_buffer,
+        architecture=geometry.architecture,
         sentences=(*state.sentences, *kv.sentences),
     )
 

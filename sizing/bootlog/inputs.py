@@ -17,7 +17,7 @@ from sizing.bootlog.measure import Measured
 from sizing.bootlog.release import releases_text
 from sizing.bootlog.settings import latest
 from sizing.engine.slots_per_request import slots_per_request
-from sizing.scenario.inputs import DEFAULT_RATIO, Scenario
+from sizing.scenario.inputs import DEFAULT_RATIO, DEFAULTS, Scenario
 
 LOG, MODEL, ASSUMED = "boot log", "model geometry", "assumed"
 NOT_IN_A_LOG = (
@@ -59,8 +59,8 @@ def inputs_of(facts: Facts, exact: Exact | None = None) -> Inputs:
 
 def _given(facts: Facts, exact: Exact) -> Iterator[_Given]:
     yield from _flags(facts)
-    yield from (_Given(name, value, ASSUMED) for name, value in _tells_slots(facts).items())
-    yield _Given("extra_buffer_supported", exact.extra_buffer_supported, MODEL)
+    yield from (_Given(name, value, ASSUMED) for name, value in _tells_slots(facts, exact).items())
+    yield _Given("architecture", exact.architecture, MODEL)
     yield from _state(facts, exact)
     yield from _kv(facts, exact)
     yield from _drafts(facts, exact)
@@ -82,12 +82,14 @@ _SLOT_INPUTS: tuple[dict[str, Any], ...] = (
 )
 
 
-def _tells_slots(facts: Facts) -> dict[str, Any]:
+def _tells_slots(facts: Facts, exact: Exact) -> dict[str, Any]:
     """The inputs that lead to the S of the log, without those that the flags state otherwise."""
     if facts.S is None:
         return {}
     stated = {item.name: item.value for item in _flags(facts) if item.value is not None}
-    base = stated | {"release": latest(facts.releases), "D": facts.draft_tokens or 0}
+    bytes_typed = {"model": "", "state_bytes_all_stages": DEFAULTS["state_bytes_per_slot"]}
+    model = {**bytes_typed, "architecture": exact.architecture or ""}
+    base = stated | model | {"release": latest(facts.releases), "D": facts.draft_tokens or 0}
     for more in _SLOT_INPUTS:
         if all(stated.get(name, value) == value for name, value in more.items()) and _gives(base | more, facts.S):
             return more

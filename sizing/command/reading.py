@@ -339,12 +339,11 @@ class _Reader:
     def _replayssm(self) -> None:
         for name, kind in (("--enable-linear-replayssm", "decode"), ("--enable-linear-replayssm-spec", "spec")):
             if name in self._flags:
-                self.values["replayssm"], self.sources["replayssm"] = kind, self._flags[name].name
+                other = self.values.get("replayssm", kind)
+                self.values["replayssm"] = kind if other == kind else "both"
+                self.sources["replayssm"] = self._flags[name].name
 
     def _others(self, environment: dict[str, str]) -> None:
-        backend = self.text_of("--linear-attn-backend")
-        if backend is not None and backend != "triton":
-            self._set("extra_buffer_supported", False, "--linear-attn-backend")
         if "max_mamba_cache_size" in self.values:
             self.values["split"], self.sources["split"] = "pin", self.sources["max_mamba_cache_size"]
         elif self._flags:

@@ -1,63 +1,35 @@
-"""S, the state slots of one running request, as a list of reasons whose counts add up to it; and what decides it.
+"""From flags, model and release to what is run: strategy, radix cache, overlap, page and S, the state slots of one
+running request, as a list of reasons whose counts add up to it.
 
-Source: engine-sizing.md section 4 (`_calculate_mamba_ratio`, SGLang 0.5.23), the S table of compute-mamba-ratio.md
-and, for older releases, engine-versions.md. A combination the engine refuses is refused here in its words.
+Source: engine-sizing.md sections 4 and 10 to 12 (`_calculate_mamba_ratio`, `_handle_mamba_radix_cache`), the S table of
+compute-mamba-ratio.md and, for the releases, engine-versions.md and support-by-release.md.
 """
 
-from collections.abc import Callable
-from typing import Literal
+from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
-from sizing.basics.problems import Refusal, RefusedError
-from sizing.releases.rules import Rules, first_with, rules_of
+from sizing.basics.problems import RefusedError
+from sizing.engine.refused_flags import refusal_of, takes_extra_buffer
+from sizing.engine.resolved import Resolved, ResolvedStrategy, SlotUse
+from sizing.releases.architectures import Support, support_of
+from sizing.releases.rules import Rules, rules_of
 from sizing.scenario.inputs import Scenario
 
-Has = Callable[[Rules], bool]
-ResolvedStrategy = Literal["extra_buffer", "extra_buffer_lazy", "no_buffer", "disabled", "none"]
-
-
-class SlotUse(BaseModel):
-    """Some slots of every running request, and why they are held."""
-
-    model_config = ConfigDict(frozen=True)
-
-    count: int
-    why: str
-
-
-class Resolved(BaseModel):
-    """What the engine makes of the flags before it counts memory."""
-
-    model_config = ConfigDict(frozen=True)
-
-    strategy: ResolvedStrategy
-    """`disabled` with the radix cache off; `none` in releases that have no strategies."""
-    overlap: bool
-    uses: tuple[SlotUse, ...]
-
-    @property
-    def S(self) -> int:  # noqa: N802, the specification's letter
-        """State slots [slots per running request]."""
-        return sum(use.count for use in self.uses)
+# engine-sizing.md section 5: under any speculative algorithm an unset --max-running-requests becomes 48.
+SPECULATION_REQUESTS = 48
+# GLM-5-next: 64 up to 0.5.21; then 64 x index_kpool, which is 16 where the config does not say (section 11).
+GLM, GLM_PAGE, GLM_INDEX_PAGE = "Glm5NextForConditionalGeneration", 64, 64 * 16
 
 
 def resolve(scenario: Scenario) -> Resolved:
-    """Strategy, overlap and S of a scenario. Raises RefusedError for flags that the engine refuses.
+    """What runs. Raises RefusedError for flags that the engine refuses.
 
     >>> [use.count for use in resolve(Scenario()).uses]
     [3, 2]
     """
-    rules = rules_of(scenario.release)
-    _check_release(scenario, rules)
-    strategy = _strategy(scenario, rules)
-    # `auto` that gives no_buffer turns overlap off; pipeline parallelism does so too, but only afterwards.
-    by_flag = scenario.disable_overlap_schedule or (
-        strategy == "no_buffer" and scenario.mamba_radix_cache_strategy == "auto"
-    )
-    overlap = not by_flag and scenario.pp_size == 1
-    _check_strategy(scenario, rules, strategy, by_flag, overlap)
-    return Resolved(strategy=strategy, overlap=overlap, uses=_uses(scenario, rules, strategy, overlap))
+    resolved = resolution(scenario)
+    if resolved.refusal:
+        raise RefusedError(resolved.refusal)
+    return resolved
 
 
 def slots_per_request(scenario: Scenario) -> int:
@@ -65,31 +37,126 @@ def slots_per_request(scenario: Scenario) -> int:
     return resolve(scenario).S
 
 
-def _strategy(scenario: Scenario, rules: Rules) -> ResolvedStrategy:
-    if scenario.disable_radix_cache:
-        return "disabled"
+def resolution(scenario: Scenario) -> Resolved:
+    """The same without raising: a refusal stands in it."""
+    found = _step(scenario)
+    resolved = Resolved(
+        strategy=found.strategy,
+        radix_off_why=found.radix_off_why,
+        overlap=found.overlap,
+        page_size=found.page_size,
+        uses=_uses(scenario, found),
+        max_running_requests=scenario.max_running_requests or (SPECULATION_REQUESTS if scenario.D else None),
+        refusal=None,
+    )
+    refusal = refusal_of(scenario, found.rules, found.support, resolved)
+    return resolved.model_copy(update={"refusal": refusal}) if refusal else resolved
+
+
+def radix_cache_is_on(scenario: Scenario) -> bool:
+    """Whether the radix cache is on, by flag, model, release, role and speculation."""
+    return not _step(scenario).radix_off_why
+
+
+def page_size_of(scenario: Scenario) -> int:
+    """The page that runs [tokens]."""
+    return _step(scenario).page_size
+
+
+class _Step(NamedTuple):
+    rules: Rules
+    support: Support
+    strategy: ResolvedStrategy | None
+    radix_off_why: str
+    overlap: bool
+    page_size: int
+
+
+def _step(scenario: Scenario) -> _Step:
+    """The engine's order: role (since 0.5.11), page, strategy, what no_buffer brings with it, speculation, PP, role."""
+    rules, support = rules_of(scenario.release), support_of(scenario.architecture, scenario.release)
+    page = _page(scenario, support)
+    by_role = _role_turns_radix_off(scenario)
+    seen_off = scenario.disable_radix_cache or support.radix_off or (by_role and rules.decode_role_first)
+    strategy = _strategy(scenario, rules, support, page, kept=not seen_off)
+    keeps_none = support.listed and not seen_off and strategy in (None, "no_buffer")
+    by_auto = scenario.mamba_radix_cache_strategy == "auto" or not rules.checks_no_buffer
+    off = scenario.disable_overlap_schedule or (keeps_none and rules.no_buffer_turns_overlap_off and by_auto)
+    return _Step(
+        rules=rules,
+        support=support,
+        strategy=strategy,
+        radix_off_why=_radix_off_why(scenario, rules, support, by_role, keeps_none),
+        overlap=not off and scenario.pp_size == 1 and not _speculation_turns_overlap_off(scenario, rules),
+        page_size=1 if keeps_none and rules.no_buffer_sets_page_1 else page,
+    )
+
+
+def _page(scenario: Scenario, support: Support) -> int:
+    if scenario.architecture == GLM:
+        return scenario.index_page_tokens or GLM_INDEX_PAGE if support.pages_by_index else GLM_PAGE
+    return scenario.index_page_tokens or scenario.page_size
+
+
+def _role_turns_radix_off(scenario: Scenario) -> bool:
+    return scenario.disaggregation_mode == "decode" and not scenario.disaggregation_decode_enable_radix_cache
+
+
+def _strategy(scenario: Scenario, rules: Rules, support: Support, page: int, *, kept: bool) -> ResolvedStrategy | None:
+    """What the strategy flag becomes; `kept`: the radix cache is on when it is resolved."""
     if not rules.strategies:
-        return "none"
-    if scenario.mamba_radix_cache_strategy != "auto":
-        return scenario.mamba_radix_cache_strategy
-    tracked = not scenario.disable_overlap_schedule or scenario.page_size > 1
-    if rules.auto == "extra_buffer" and scenario.extra_buffer_supported and tracked:
+        return None
+    stated = scenario.mamba_radix_cache_strategy
+    if stated == "auto" and support.pins_extra_buffer:
         return "extra_buffer"
-    return "no_buffer"
+    if rules.auto == "no_buffer":
+        role = rules.decode_role_first and _role_turns_radix_off(scenario)
+        return "no_buffer" if stated == "auto" or role else stated
+    if stated != "auto":
+        return stated
+    if not support.listed or not kept:
+        return "auto"
+    tracked = not scenario.disable_overlap_schedule or page > 1
+    return "extra_buffer" if tracked and takes_extra_buffer(scenario, support) else "no_buffer"
 
 
-def _uses(scenario: Scenario, rules: Rules, strategy: ResolvedStrategy, overlap: bool) -> tuple[SlotUse, ...]:
-    if strategy == "disabled":
+def _radix_off_why(scenario: Scenario, rules: Rules, support: Support, by_role: bool, keeps_none: bool) -> str:
+    if scenario.disable_radix_cache:
+        return "--disable-radix-cache"
+    if support.radix_off:
+        return f"SGLang {scenario.release} turns it off for {scenario.architecture}"
+    if by_role:
+        return "a PD decode server runs without it"
+    by_speculation = rules.no_buffer_speculates == "without the radix cache" or support.radix_off_under_speculation
+    if scenario.D and keeps_none and by_speculation:
+        return f"SGLang {scenario.release} turns it off for speculation with no_buffer"
+    return ""
+
+
+def _speculation_turns_overlap_off(scenario: Scenario, rules: Rules) -> bool:
+    if not scenario.D:
+        return False
+    tree = scenario.speculative_eagle_topk > 1 and not rules.overlap_with_trees
+    return tree or scenario.speculative_algorithm not in rules.overlap_with
+
+
+def _uses(scenario: Scenario, found: _Step) -> tuple[SlotUse, ...]:
+    rules, strategy = found.rules, found.strategy
+    if found.radix_off_why:
         return (SlotUse(count=1, why="live state; the radix cache is off, nothing is kept for reuse"),)
     uses = [SlotUse(count=3, why="base: live state, radix retention and copy-on-write headroom")]
+    buffers = strategy in ("extra_buffer", "extra_buffer_lazy")
+    if rules.base_slots > 3 and not buffers:
+        more = rules.base_slots - 3
+        uses.append(SlotUse(count=more, why=f"SGLang {scenario.release} reserves a track buffer without using it"))
     if scenario.skip_decode_lock and rules.reads_skip_decode_lock:
         uses.append(SlotUse(count=-1, why="SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK frees one resident slot"))
-        if strategy == "no_buffer":
+        if not buffers:
             uses.append(SlotUse(count=1, why="added back: the prefill-to-decode peak of no_buffer does not shrink"))
     if strategy == "extra_buffer_lazy":
         uses.append(SlotUse(count=1, why="ping-pong track buffer, allocated lazily at the chunk boundary"))
     elif strategy == "extra_buffer":
-        uses.append(_track_buffer(scenario, rules, overlap))
+        uses.append(_track_buffer(scenario, rules, found.overlap))
     return tuple(uses)
 
 
@@ -101,93 +168,3 @@ def _track_buffer(scenario: Scenario, rules: Rules, overlap: bool) -> SlotUse:
     if overlap:
         return SlotUse(count=2, why="ping-pong track buffer, overlap on")
     return SlotUse(count=1, why="track buffer, overlap off")
-
-
-def _check_release(scenario: Scenario, rules: Rules) -> None:
-    """A flag or a value that the release does not know is refused by its argument parser."""
-    strategy, ssm = scenario.mamba_radix_cache_strategy, scenario.mamba_ssm_dtype
-    if strategy != "auto" and not rules.strategies:
-        _refuse_flag(scenario, f"--mamba-radix-cache-strategy {strategy}", lambda r: strategy in r.strategies)
-    if strategy != "auto" and strategy not in rules.strategies:
-        _refuse_value(scenario, rules.strategy_flag, strategy, lambda r: strategy in r.strategies)
-    if ssm not in rules.ssm_dtypes:
-        _refuse_value(scenario, "--mamba-ssm-dtype", ssm, lambda r: ssm in r.ssm_dtypes)
-    if scenario.dcp_size > 1 and not rules.dcp:
-        _refuse_flag(scenario, f"--dcp-size {scenario.dcp_size}", lambda r: r.dcp)
-    if scenario.replayssm == "decode" and not rules.decode_ring:
-        _refuse_flag(scenario, "--enable-linear-replayssm", lambda r: r.decode_ring)
-    if scenario.replayssm == "spec" and rules.spec_ring == "none":
-        _refuse_flag(scenario, "--enable-linear-replayssm-spec", lambda r: r.spec_ring != "none")
-
-
-def _refuse_flag(scenario: Scenario, flag: str, has: Has) -> None:
-    _refuse(f"unrecognized arguments: {flag}", f"SGLang {scenario.release} has no such flag: {_newer(has)}")
-
-
-def _refuse_value(scenario: Scenario, flag: str, value: str, has: Has) -> None:
-    words = f"argument {flag}: invalid choice: '{value}'"
-    _refuse(words, f"SGLang {scenario.release} does not take {value}: {_newer(has)}")
-
-
-def _newer(has: Has) -> str:
-    return f"choose another, or SGLang {first_with(has)} or newer."
-
-
-def _check_strategy(
-    scenario: Scenario, rules: Rules, strategy: ResolvedStrategy, overlap_off_by_flag: bool, overlap: bool
-) -> None:
-    """Refusals of engine-sizing.md section 4, in the engine's words."""
-    if scenario.replayssm == "decode" and "no_buffer" not in (strategy, scenario.mamba_radix_cache_strategy):
-        _refuse(
-            "--enable-linear-replayssm requires --mamba-radix-cache-strategy no_buffer",
-            "Choose no_buffer, or turn ReplaySSM off.",
-        )
-    if strategy == "no_buffer" and rules.checks_no_buffer:
-        _check_no_buffer(scenario, overlap_off_by_flag)
-    if strategy in ("extra_buffer", "extra_buffer_lazy"):
-        _check_extra_buffer(scenario, strategy)
-    if strategy == "extra_buffer_lazy" and not overlap:
-        cause = "--disable-overlap-schedule" if scenario.disable_overlap_schedule else f"--pp-size {scenario.pp_size}"
-        _refuse(
-            "Lazy extra buffer requires overlap schedule (--disable-overlap-schedule is incompatible)",
-            f"Overlap is off by {cause}: drop it, or choose extra_buffer.",
-        )
-
-
-def _check_no_buffer(scenario: Scenario, overlap_off_by_flag: bool) -> None:
-    if scenario.page_size != 1:
-        came = " It is what auto gives here." if scenario.mamba_radix_cache_strategy == "auto" else ""
-        _refuse(
-            "no_buffer only supports page_size=1.",
-            f"Set --page-size 1 (now {scenario.page_size}) or choose another strategy.{came}",
-        )
-    if not overlap_off_by_flag:
-        by_pp = " Pipeline parallelism turns overlap off too late to count." if scenario.pp_size > 1 else ""
-        _refuse(
-            "no_buffer do not support overlap schedule. Try to set disable_overlap_schedule=True.",
-            f"Pass --disable-overlap-schedule or choose another strategy.{by_pp}",
-        )
-
-
-def _check_extra_buffer(scenario: Scenario, strategy: str) -> None:
-    interval, page = scenario.mamba_track_interval, scenario.page_size
-    if not scenario.extra_buffer_supported:
-        # The engine names the architecture where the dots stand.
-        _refuse("extra_buffer is not supported for …; use no_buffer.", "Choose no_buffer with --page-size 1, or auto.")
-    if strategy == "extra_buffer_lazy" and scenario.disaggregation_mode != "null":
-        _refuse(
-            "extra_buffer_lazy unsupported under PD disaggregation; use --mamba-radix-cache-strategy extra_buffer.",
-            f"Choose extra_buffer, or --disaggregation-mode null (now {scenario.disaggregation_mode}).",
-        )
-    if interval < scenario.D or interval % page:
-        least = -(-max(scenario.D, page) // page) * page
-        # The two assertions of 0.5.23 carry no words of their own.
-        _refuse(
-            "AssertionError",
-            f"--mamba-track-interval {interval} must be a multiple of page_size ({page}) and at least D "
-            f"({scenario.D}): set it to {least} or a multiple of that.",
-        )
-
-
-def _refuse(engine_words: str, cure: str) -> None:
-    raise RefusedError(Refusal(kind="flags", engine_words=engine_words, cure=cure))

@@ -9,8 +9,18 @@ from sizing.engine.pools import pin_divisor
 from sizing.engine.split import Split
 from sizing.releases.rules import EAGLE_KIND, rules_of
 from sizing.scenario.from_model import geometry_of
-from sizing.scenario.inputs import DEFAULTS, Scenario
+from sizing.scenario.inputs import DEFAULTS, Scenario, extra
 
+# Inputs that change no number by themselves and decide what a release refuses: written where they are not the default.
+STATED = (
+    "linear_attn_backend",
+    "attention_backend",
+    "disaggregation_decode_enable_radix_cache",
+    "disaggregation_transfer_backend",
+    "enable_unified_memory",
+    "enable_hierarchical_cache",
+    "enable_int8_mamba_checkpoint",
+)
 WIDTH = 92  # characters of a line that a slide still shows
 
 
@@ -104,13 +114,20 @@ def launch_flags(sizing: Sizing, found: Flags) -> str:
 def _cache(sizing: Sizing) -> list[str]:
     """The strategy that `auto` resolves to is written out, so that another default does not change S."""
     scenario, rules = sizing.scenario, rules_of(sizing.scenario.release)
-    strategy = sizing.resolved.strategy
-    words = ["--disable-radix-cache"] if strategy == "disabled" else []
-    if strategy not in ("disabled", "none"):
+    resolved = sizing.resolved
+    strategy = resolved.strategy if resolved.radix_cache else None
+    words = ["--disable-radix-cache"] if scenario.disable_radix_cache else []
+    if strategy not in (None, "auto"):
         words.append(f"{rules.strategy_flag} {strategy}")
-    if scenario.disable_overlap_schedule or (strategy == "no_buffer" and rules.checks_no_buffer):
+    if scenario.disable_overlap_schedule or (
+        strategy == "no_buffer" and rules.checks_no_buffer and not resolved.overlap
+    ):
         words.append("--disable-overlap-schedule")
-    if strategy.startswith("extra_buffer") and scenario.mamba_track_interval != DEFAULTS["mamba_track_interval"]:
+    if (
+        strategy
+        and strategy.startswith("extra_buffer")
+        and scenario.mamba_track_interval != DEFAULTS["mamba_track_interval"]
+    ):
         words.append(f"--mamba-track-interval {scenario.mamba_track_interval}")
     return words
 
@@ -122,13 +139,19 @@ def _speculation(scenario: Scenario) -> list[str]:
         words += [f"--speculative-algorithm {scenario.speculative_algorithm}"]
         words += [f"--speculative-num-draft-tokens {scenario.D}", *_draft_steps(scenario)]
     if scenario.replayssm != "off":
-        words.append(rules.spec_ring_flag if scenario.replayssm == "spec" else "--enable-linear-replayssm")
+        words += {
+            "spec": [rules.spec_ring_flag],
+            "decode": ["--enable-linear-replayssm"],
+            "both": [rules.spec_ring_flag, "--enable-linear-replayssm"],
+        }[scenario.replayssm]
         words.append(f"--linear-replayssm-cache-len {scenario.linear_replayssm_cache_len}")
     return words
 
 
 def _draft_steps(scenario: Scenario) -> list[str]:
     """A chain of drafts (top-k 1) takes one step fewer than it has draft tokens; the server wants all three flags."""
+    if scenario.speculative_eagle_topk > 1:
+        return [f"--speculative-eagle-topk {scenario.speculative_eagle_topk}"]
     if scenario.speculative_algorithm not in EAGLE_KIND or scenario.D < 2:
         return []
     return [f"--speculative-num-steps {scenario.D - 1}", "--speculative-eagle-topk 1"]
@@ -140,6 +163,10 @@ def _ranks(scenario: Scenario) -> list[str]:
         words.append(rules_of(scenario.release).dp_flags.format(n=scenario.attn_dp_size))
     if scenario.disaggregation_mode != "null":
         words.append(f"--disaggregation-mode {scenario.disaggregation_mode}")
+    for name in STATED:
+        if getattr(scenario, name) != DEFAULTS[name]:
+            switch = isinstance(DEFAULTS[name], bool)
+            words.append(extra(name, "flag") + ("" if switch else f" {getattr(scenario, name)}"))
     return words
 
 

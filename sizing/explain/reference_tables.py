@@ -14,7 +14,8 @@ from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, number, ratio_text, tokens_text
 from sizing.engine.pools import SPECULATION_REQUESTS, slot_bytes, token_bytes
-from sizing.engine.slots_per_request import SlotUse, resolve, slots_per_request
+from sizing.engine.resolved import SlotUse
+from sizing.engine.slots_per_request import resolve, slots_per_request
 from sizing.explain import published_examples as examples
 from sizing.explain.launch_flags import flags
 from sizing.explain.published_examples import ByteConstants, Measured
@@ -43,6 +44,7 @@ class Table(BaseModel):
 
 # The rows of the specification's S table, then what it says in prose or leaves out. `no_buffer` needs page
 # size 1 and overlap off by flag (engine-sizing.md section 4).
+LFM2 = "Lfm2ForCausalLM"  # a model that takes no extra_buffer
 STRATEGIES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("--disable-radix-cache", {"disable_radix_cache": True}),
     (
@@ -58,18 +60,22 @@ STRATEGIES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("extra_buffer, pp_size above 1", {"mamba_radix_cache_strategy": "extra_buffer", "pp_size": 2}),
     ("auto, the default", {}),
     ("auto, overlap off, page size 1", {"disable_overlap_schedule": True, "page_size": 1}),
-    ("auto, extra_buffer not supported", {"extra_buffer_supported": False, "page_size": 1}),
+    ("auto, extra_buffer not supported", {"architecture": LFM2, "page_size": 1}),
     (
         "extra_buffer_lazy, overlap off or pp_size above 1",
         {"mamba_radix_cache_strategy": "extra_buffer_lazy", "disable_overlap_schedule": True},
     ),
     (
-        "extra_buffer_lazy, PD prefill or decode",
+        "extra_buffer_lazy, PD prefill",
+        {"mamba_radix_cache_strategy": "extra_buffer_lazy", "disaggregation_mode": "prefill"},
+    ),
+    (
+        "PD decode, whatever the strategy",
         {"mamba_radix_cache_strategy": "extra_buffer_lazy", "disaggregation_mode": "decode"},
     ),
     (
         "extra_buffer, not supported",
-        {"mamba_radix_cache_strategy": "extra_buffer", "extra_buffer_supported": False},
+        {"mamba_radix_cache_strategy": "extra_buffer", "architecture": LFM2},
     ),
     ("no_buffer, overlap on", {"mamba_radix_cache_strategy": "no_buffer", "page_size": 1}),
     (
@@ -110,7 +116,7 @@ FIRST_WORDS = (
 
 
 def _default_slots(release: Release) -> str:
-    return count(slots_per_request(Scenario(release=release)))
+    return count(slots_per_request(Scenario(model="", release=release, page_size=1)))
 
 
 def _slots_cells(fields: dict[str, Any]) -> tuple[str, str, str]:

@@ -223,7 +223,7 @@ def _whole_pages(sizing: Sizing) -> Advice | None:
     now = sizing.now
     if isinstance(now, Refusal) or now.kv_cap_whole_pages >= now.runs:
         return None
-    page = sizing.scenario.page_size * sizing.scenario.dcp_size
+    page = sizing.resolved.page_size * sizing.scenario.dcp_size
     return Advice(
         topic="Short requests occupy whole pages",
         text=f"A request of {count(sizing.scenario.L)} tokens occupies whole pages of page_size x dcp_size = "

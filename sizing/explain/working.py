@@ -17,6 +17,7 @@ from sizing.basics.units import (
     stated_ratio_text,
 )
 from sizing.engine.pools import SPECULATION_REQUESTS, is_pinned, pin_divisor, requests_charged, ring_bytes_fixed
+from sizing.engine.slots_per_request import page_size_of
 from sizing.engine.split import Split
 from sizing.releases.rules import rules_of
 from sizing.scenario.inputs import Scenario
@@ -102,7 +103,7 @@ def _split_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
 
 
 def _tokens_step(sizing: Sizing, now: Split) -> Step:
-    scenario, page = sizing.scenario, sizing.scenario.page_size
+    scenario, page = sizing.scenario, sizing.resolved.page_size
     rows, formula = f"{count(now.kv_rest_bytes)} // {count(sizing.token_bytes)}", "KV bytes // KV bytes per token"
     if scenario.max_total_tokens is not None:
         rows = f"min({rows}, {count(scenario.max_total_tokens)})"
@@ -224,7 +225,7 @@ def _whole_pages(scenario: Scenario, said: int, now: Split) -> tuple[Comparison,
     """Said only where whole pages hold fewer requests than tokens // L."""
     if now.kv_cap_whole_pages == now.kv_cap:
         return ()
-    page = count(scenario.page_size * scenario.dcp_size)
+    page = count(page_size_of(scenario) * scenario.dcp_size)
     why = f"a request occupies whole pages of page_size x dcp_size = {page} tokens"
     return (_compared("KV cap in whole pages", said, now.kv_cap_whole_pages, why),)
 
@@ -307,7 +308,8 @@ _DRAFTS = {"in every slot": "for every slot", "before the split": "off rest befo
 def _tokens_why(scenario: Scenario) -> str:
     if scenario.max_total_tokens is not None:
         return "--max-total-tokens caps the pool"
-    pages = f"whole pages of {scenario.page_size}" if scenario.page_size > 1 else "whole slots"
+    page = page_size_of(scenario)
+    pages = f"whole pages of {page}" if page > 1 else "whole slots"
     if scenario.D:
         return f"KV gets rest minus whole slots and draft states, divided by target and draft KV bytes, in {pages}"
     slots = "K + 1" if rules_of(scenario.release).charges_padding else "K"

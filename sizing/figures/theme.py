@@ -87,9 +87,7 @@ def inputs(sizing: Sizing) -> list[str]:
         "balanced": f"r* = {ratio_text(sizing.ratio_now)}",
         "pin": f"pin {count(scenario.max_mamba_cache_size or 0)}",
     }[scenario.split]
-    strategy = {"disabled": "radix cache off", "none": "radix cache"}.get(
-        sizing.resolved.strategy, sizing.resolved.strategy
-    )
+    strategy = (sizing.resolved.strategy or "radix cache") if sizing.resolved.radix_cache else "radix cache off"
     ranks = scenario.attn_dp_size
     pieces = [
         scenario.title,
@@ -105,7 +103,7 @@ def inputs(sizing: Sizing) -> list[str]:
         f"slot {count(sizing.slot_bytes)} B ({scenario.mamba_ssm_dtype})",
         f"ring {count(sizing.ring_bytes)} B" if sizing.ring_bytes else "",
         f"token {count(sizing.token_bytes)} B ({scenario.kv_cache_dtype})",
-        f"page {scenario.page_size}",
+        f"page {sizing.resolved.page_size}",
         f"max_running_requests {count(scenario.max_running_requests)}" if scenario.max_running_requests else "",
     ]
     return [piece for piece in pieces if piece]

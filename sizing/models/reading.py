@@ -9,7 +9,6 @@ from typing import get_args
 
 from sizing.basics.dtypes import StateDtype
 from sizing.basics.problems import shown
-from sizing.models.engine_lists import EXTRA_BUFFER
 from sizing.models.families import NOT_SERVED, ROWS, WRAPPERS, Row
 from sizing.models.families.common import Layout
 from sizing.models.fields import MAX_FILE_BYTES, MAX_WIDTH, Fields, checked_object, parse
@@ -17,6 +16,7 @@ from sizing.models.geometry import Geometry
 from sizing.models.kv import Gqa, SlidingGqa
 from sizing.models.quantisation import kv_dtype_auto
 from sizing.models.refusal import ModelRefusedError
+from sizing.releases.architectures import takes_extra_buffer
 
 Source = str | bytes | Mapping[str, object]
 
@@ -118,11 +118,23 @@ def _geometry(outer: Fields, inner: Fields, row: Row, layout: Layout, quantisati
         attention_heads=heads,
         kv_heads=_kv_heads(inner, layout, heads),
         context_length=_context_length(inner, layout),
-        extra_buffer=None if architecture is None else architecture in EXTRA_BUFFER,
+        extra_buffer=None if architecture is None else takes_extra_buffer(architecture),
         kv_dtype_auto=kv_dtype_auto(outer, inner, quantised),
         draft_layers=_stated(inner, "num_nextn_predict_layers") or _stated(inner, "mtp_num_hidden_layers"),
+        multimodal=_multimodal(outer, inner, architecture),
+        side_elements=layout.side_elements,
         notes=_notes(inner, row),
     )
+
+
+# `mm_disabled_models` of SGLang's model_config.py: multimodal only on --enable-multimodal.
+MULTIMODAL_OFF = ("InklingForConditionalGeneration",)
+
+
+def _multimodal(outer: Fields, inner: Fields, architecture: str | None) -> bool:
+    """A language model inside a wrapper counts as multimodal (`is_multimodal`), unless the checkpoint says otherwise."""
+    wrapped = (outer.text("model_type") or "") in WRAPPERS
+    return wrapped and architecture not in MULTIMODAL_OFF and not outer.true("language_model_only")
 
 
 def _architecture(outer: Fields) -> str | None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from sizing.engine.slots_per_request import radix_cache_is_on
 from sizing.scenario.from_model import FILLED
 from sizing.scenario.inputs import DEFAULTS, FIELDS, Scenario, extra, value_text
 
@@ -20,9 +21,16 @@ COUNTS_IF: dict[str, Callable[[Scenario], bool]] = {
     "state_bytes_all_stages": lambda scenario: scenario.pp_size > 1,
     "mamba_full_memory_ratio": lambda scenario: scenario.split == "ratio",
     "max_mamba_cache_size": lambda scenario: scenario.split == "pin",
-    "mamba_radix_cache_strategy": lambda scenario: not scenario.disable_radix_cache,
-    "extra_buffer_supported": lambda scenario: not scenario.disable_radix_cache,
-    "mamba_track_interval": lambda scenario: not scenario.disable_radix_cache,
+    "mamba_radix_cache_strategy": radix_cache_is_on,
+    "mamba_track_interval": radix_cache_is_on,
+    "linear_attn_backend": radix_cache_is_on,
+    "attention_backend": lambda scenario: scenario.enable_unified_memory,
+    "index_page_tokens": lambda scenario: scenario.index_page_tokens is not None,
+    "disaggregation_decode_enable_radix_cache": lambda scenario: scenario.disaggregation_mode == "decode",
+    "disaggregation_transfer_backend": lambda scenario: scenario.disaggregation_mode != "null",
+    "enable_hierarchical_cache": lambda scenario: False,  # they change no pool, and are told where they are set
+    "enable_int8_mamba_checkpoint": lambda scenario: False,
+    "speculative_eagle_topk": lambda scenario: scenario.D > 0,
     "state_bytes_source": lambda scenario: not scenario.model,
     "kv_bytes_source": lambda scenario: not scenario.model,
 }

@@ -258,7 +258,7 @@ NOT_KEPT = (
 
 def keeps_sessions(traffic: Traffic) -> bool:
     """Whether anything of a session is kept between turns: only the radix cache does."""
-    return not traffic.sizing.scenario.disable_radix_cache
+    return traffic.sizing.resolved.radix_cache
 
 
 def residency_rows(found: Mapping[WayName, Residency], traffic: Traffic) -> list[tuple[str, ...]]:
