@@ -13,6 +13,7 @@ from sizing.basics.problems import RefusedError
 from sizing.basics.units import number
 from sizing.bootlog.exact import Exact
 from sizing.bootlog.facts import Facts
+from sizing.bootlog.gather import architecture_of
 from sizing.bootlog.measure import Measured
 from sizing.bootlog.release import releases_text
 from sizing.bootlog.settings import latest
@@ -60,13 +61,19 @@ def inputs_of(facts: Facts, exact: Exact | None = None) -> Inputs:
 def _given(facts: Facts, exact: Exact) -> Iterator[_Given]:
     yield from _flags(facts)
     yield from (_Given(name, value, ASSUMED) for name, value in _tells_slots(facts, exact).items())
-    yield _Given("architecture", exact.architecture, MODEL)
+    yield _architecture(facts, exact)
     yield from _state(facts, exact)
     yield from _kv(facts, exact)
     yield from _drafts(facts, exact)
     yield _Given("rest_gib", _rounded(facts.rest))
     yield _Given("release", latest(facts.releases), LOG if len(facts.releases) == 1 else ASSUMED)
     yield _Given("context_length", facts.context_length)
+
+
+def _architecture(facts: Facts, exact: Exact) -> _Given:
+    if exact.architecture:
+        return _Given("architecture", exact.architecture, MODEL)
+    return _Given("architecture", architecture_of(facts.model, facts.settings, facts.releases))
 
 
 # What decides S where flags or environment variables are not in the log: the first of these that gives the S that the
@@ -88,7 +95,7 @@ def _tells_slots(facts: Facts, exact: Exact) -> dict[str, Any]:
         return {}
     stated = {item.name: item.value for item in _flags(facts) if item.value is not None}
     bytes_typed = {"model": "", "state_bytes_all_stages": DEFAULTS["state_bytes_per_slot"]}
-    model = {**bytes_typed, "architecture": exact.architecture or ""}
+    model = {**bytes_typed, "architecture": _architecture(facts, exact).value}
     base = stated | model | {"release": latest(facts.releases), "D": facts.draft_tokens or 0}
     for more in _SLOT_INPUTS:
         if all(stated.get(name, value) == value for name, value in more.items()) and _gives(base | more, facts.S):
@@ -118,6 +125,8 @@ def _flags(facts: Facts) -> Iterator[_Given]:
         yield _Given(name, getattr(settings, name))
     yield _Given("dcp_size", facts.dcp_size)
     yield _Given("disaggregation_mode", settings.role)
+    yield _Given("disaggregation_decode_enable_radix_cache", settings.decode_radix)
+    yield _Given("skip_decode_lock", settings.skip_decode_lock)
     yield _Given("mamba_radix_cache_strategy", settings.strategy)
     yield _Given("linear_replayssm_cache_len", settings.ring_length)
     if settings.max_mamba_cache_size is not None:

@@ -28,6 +28,10 @@ UNSET: dict[str, Any] = {
 }  # fmt: skip
 
 
+WIDTHS = ("tp_size", "pp_size", "attn_dp_size", "dcp_size")
+"""What is still taken of a command that is of another run: how the model is spread seldom changes between runs."""
+
+
 class Joined(NamedTuple):
     """One boot with its command."""
 
@@ -44,13 +48,12 @@ def joined(boot: Boot, command: Command | None) -> Joined:
     alone = boot.facts
     if command is None or not command.flags:
         return Joined(alone, (), alone.settings.complete)
-    both = facts_of(list(boot.lines), settings_of_command(command))
-    releases = tuple(release for release in both.releases if release in command.releases)
-    if releases:
-        both = both.model_copy(update={"releases": releases})
+    asked = settings_of_command(command)
+    both = facts_of(list(boot.lines), asked, command.releases)
     differ = tuple(dict.fromkeys(_differ(alone, both, command)))
     if differ:
-        return Joined(alone, differ, False)
+        widths = Settings(**{name: getattr(asked, name) for name in WIDTHS})
+        return Joined(facts_of(list(boot.lines), widths), differ, False)
     return Joined(both, (), alone.settings.complete or is_whole(command))
 
 
@@ -72,7 +75,11 @@ def settings_of_command(command: Command) -> Settings:
         "strategy": _one_of(values.get("mamba_radix_cache_strategy"), get_args(Strategy)),
         "algorithm": _one_of(values.get("speculative_algorithm"), get_args(Algorithm)),
         "draft_tokens": values.get("D"),
+        "draft_steps": command.draft_steps,
+        "draft_topk": values.get("speculative_eagle_topk"),
         "disable_radix_cache": values.get("disable_radix_cache"),
+        "decode_radix": values.get("disaggregation_decode_enable_radix_cache"),
+        "unified": values.get("enable_unified_memory"),
         "disable_overlap_schedule": values.get("disable_overlap_schedule"),
         "replayssm": values.get("replayssm"),
         "ring_length": values.get("linear_replayssm_cache_len"),
@@ -82,7 +89,7 @@ def settings_of_command(command: Command) -> Settings:
     if given["algorithm"] is not None and given["draft_tokens"] is None:
         unset = {name: value for name, value in unset.items() if name != "draft_tokens"}
     filled = unset | {name: value for name, value in given.items() if value is not None}
-    return Settings(stated=is_whole(command), **filled)
+    return Settings(stated=bool(command.flags), complete=is_whole(command), **filled)
 
 
 def _one_of(value: object, allowed: tuple[str, ...]) -> Any:
@@ -209,27 +216,17 @@ def _too_few(both: Facts, asked: int) -> bool:
 # Sizing may keep 100 MiB back for images, and 1 GiB more for their features (rest-before-boot.md 3.4).
 RESERVED_GIB = 1.1
 NOT_ROUNDING = 0.02
-"""The share of rest by which pages, slots and draft states that are charged and not printed may move the sum."""
+"""The share of rest by which what is charged and not printed may move the sum of the pools."""
 
 
 def _fraction(both: Facts, asked: Settings, command: Command) -> Iterator[str]:
-    """rest by the command's fraction against the sum of the pools."""
+    """rest by the command's fraction against what the printed pools were charged."""
     weights, pools = both.rest_from_weights, both.rest_from_pools
     if asked.mem_fraction_static is None or weights is None or pools is None or both.unified or command.unread:
         return  # a server with flags of its own keeps memory back by rules of its own
-    capped = (both.settings.max_total_tokens or asked.max_total_tokens) is not None or (asked.pp_size or 1) > 1
-    spare = NOT_ROUNDING * max(pools.value, 0) + _drafts_over(both)
-    if weights.high < pools.low - spare or (weights.low > pools.high + spare + RESERVED_GIB and not capped):
+    apart, spare = both.rests_apart, NOT_ROUNDING * max(pools.value, 0)
+    if apart < -spare or apart > spare + RESERVED_GIB:
         yield (
             f"--mem-fraction-static {asked.mem_fraction_static:g} leaves rest of {number(weights.value)} GiB by the "
             f"weight lines, the pools take {number(pools.value)} GiB."
         )
-
-
-def _drafts_over(both: Facts) -> float:
-    """By how much [GiB] what is charged for draft states may differ from what is printed: whole slots of the requests
-    that were asked, against SSM parts of those that run (engine-sizing.md section 14)."""
-    if not both.draft_tokens or both.slot_bytes is None:
-        return 0.0
-    asked = both.settings.max_running_requests or 48
-    return float(both.draft_tokens * asked * both.slot_bytes.high / 2**30) * 0.25

@@ -8,10 +8,8 @@ from typing import NamedTuple
 from sizing.basics.problems import Refusal
 from sizing.basics.units import MIB, number
 from sizing.bootlog.find import Line
-from sizing.bootlog.measure import Measured
 from sizing.bootlog.said import Refused
 
-HALF = 0.005  # of the second decimal
 MAX_WORDS = 240  # characters of the engine's words that are repeated
 
 
@@ -23,19 +21,7 @@ class RefusedBoot(NamedTuple):
     """The K that the engine computed; it may be negative, and is then no number of slots."""
     rest_gib: float | None
     slot_bytes: int | None
-    """From `mamba_cache_per_req`, whose MB is MiB with two decimals."""
-
-    @property
-    def rest(self) -> Measured | None:
-        """rest [GiB] in the engine's words, with what its two decimals leave."""
-        return None if self.rest_gib is None else Measured(self.rest_gib, self.rest_gib - HALF, self.rest_gib + HALF)
-
-    @property
-    def slot(self) -> Measured | None:
-        """Bytes of a slot in the engine's words, with what its two decimals leave."""
-        if self.slot_bytes is None:
-            return None
-        return Measured(self.slot_bytes, self.slot_bytes - HALF * MIB, self.slot_bytes + HALF * MIB)
+    """From `mamba_cache_per_req`, whose MB is MiB with two decimals; with its ends it is in the facts."""
 
 
 def refused_of(lines: list[Line]) -> RefusedBoot | None:
@@ -45,12 +31,13 @@ def refused_of(lines: list[Line]) -> RefusedBoot | None:
         return None
     numbers = line.said.numbers
     slots, per_request = numbers.get("max_mamba_cache_size"), numbers.get("mamba_cache_per_req")
+    rest = numbers.get("total_rest_memory")
     refusal = Refusal(kind=line.said.kind, engine_words=_inert(line.text), cure=_cure(line.said))
     return RefusedBoot(
         refusal,
-        None if slots is None else int(slots),
-        numbers.get("total_rest_memory"),
-        None if per_request is None else round(per_request * MIB),
+        None if slots is None else int(slots.value),
+        None if rest is None else rest.value,
+        None if per_request is None else round(per_request.value * MIB),
     )
 
 
@@ -75,9 +62,9 @@ def _cure(said: Refused) -> str:
 
 def _no_state_memory(said: Refused) -> str:
     rest = said.numbers.get("total_rest_memory")
-    if rest is not None and rest <= 0:
+    if rest is not None and rest.value <= 0:
         return (
-            f"rest is {number(rest)} GiB: weights and the share that --mem-fraction-static keeps back take more than "
-            "the GPU has. No ratio helps; raise --mem-fraction-static, or use more or larger GPUs."
+            f"rest is {number(rest.value)} GiB: weights and the share that --mem-fraction-static keeps back take more "
+            "than the GPU has. No ratio helps; raise --mem-fraction-static, or use more or larger GPUs."
         )
     return "The state budget holds no slot: raise --mem-fraction-static, or --mamba-full-memory-ratio."

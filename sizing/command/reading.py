@@ -69,6 +69,8 @@ class Command(BaseModel):
     """For each value the flag or variable it came from."""
     model_path: str | None
     mem_fraction_static: float | None
+    draft_steps: int | None
+    """--speculative-num-steps."""
     unknown: tuple[str, ...]
     """Flags that sizing does not read; the writer keeps them as they are."""
     unread: tuple[str, ...]
@@ -113,6 +115,7 @@ def read_command(text: str) -> Command:
         sources=reader.sources,
         model_path=reader.text_of("--model-path"),
         mem_fraction_static=reader.fraction(),
+        draft_steps=reader.whole("--speculative-num-steps"),
         unknown=tuple(dict.fromkeys(flag.name for flag in flags if flag.chief not in RULE_OF)),
         unread=() if _is_router(words) else _unread(flags),
         elsewhere=tuple(_elsewhere(own, flags)),
@@ -125,7 +128,7 @@ def read_command(text: str) -> Command:
 def _nothing(text: str, sentence: str) -> Command:
     return Command(
         text=text, layout="shell", flags=(), environment={}, values={}, sources={}, model_path=None,
-        mem_fraction_static=None, unknown=(), unread=(), elsewhere=(), releases=(),
+        mem_fraction_static=None, draft_steps=None, unknown=(), unread=(), elsewhere=(), releases=(),
         problems=(Problem(where="command", sentence=sentence),), end=len(text),
     )  # fmt: skip
 

@@ -7,17 +7,18 @@ measured from rounded figures carries its band.
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
+from sizing.basics.problems import shown
 from sizing.basics.units import count, number, requests_text
 from sizing.bootlog import Boot, Facts, Log
 from sizing.bootlog import Measured as Printed
 from sizing.bootlog.cure import cure_of
 from sizing.bootlog.diagnosis import Diagnosis, diagnose, models_that_fit, named_model, settled
 from sizing.bootlog.least import best_runs, fraction_least
-from sizing.bootlog.said import Capture, Summary
 from sizing.command import Command
 from sizing.engine.pools import ratio_is_ignored
+from sizing.engine.slots_per_request import resolution
 from sizing.engine.split import Split
-from sizing.exchange.answer import Best, Measured, Notice, Number, SizingAnswer, refusal
+from sizing.exchange.answer import Best, Measured, Notice, Number, SizingAnswer, engine_kind, refusal
 from sizing.explain.verdict import BEYOND_WORTH_SAYING
 from sizing.specification import optimal_ratio
 
@@ -51,20 +52,19 @@ def log_answer(log: Log, command: Command | None = None, L: int | None = None, m
 
 def _no_boot(log: Log) -> SizingAnswer:
     words = " ".join(problem.sentence for problem in log.problems) or "Nothing of an SGLang boot was found."
-    kind: Literal["other_engine", "unreadable", "not_a_log"]
-    kind = "other_engine" if log.other_engine else "not_a_log" if log.bytes_read else "unreadable"
+    kind = "not_a_log" if log.kind == "boots" else log.kind
     return SizingAnswer(refused=refusal(kind, words), words=words)
 
 
 def _answer(log: Log, boot: Boot, command: Command | None, found: Diagnosis, numbers: "_Numbers") -> SizingAnswer:
     cure, cure_words = (None, "")
-    if numbers.L is not None and boot.refused is None and not numbers.died_later:
+    if numbers.L is not None and boot.refused is None and not boot.died_later:
         cure, cure_words = cure_of(found, command, numbers.runs)
     values = numbers.values()
     words = " ".join((*_headline(boot, found, numbers), cure_words)).strip()
     refused = boot.refused
     return SizingAnswer(
-        refused=refusal(refused.refusal.kind, refused.refusal.sentence) if refused else None,
+        refused=refusal(engine_kind(refused.refusal.kind), refused.refusal.sentence) if refused else None,
         words=words,
         unknown=tuple(name for name in numbers.wanted() if values.get(name) is None),
         notices=tuple(_notices(log, boot, command, found, numbers)),
@@ -84,7 +84,6 @@ class _Numbers:
         settings = self.facts.settings
         self.cap = _per_rank(settings.max_running_requests, settings.attn_dp_size)
         self.refused = boot.refused
-        self.died_later = _died_later(boot)
 
     @property
     def S(self) -> int | None:  # noqa: N802, the specification's letter
@@ -102,9 +101,7 @@ class _Numbers:
     def slots(self) -> Number:
         """K, as printed; else as the flags make it, or as decode batches tell it."""
         facts = self.facts
-        if self.refused is not None:
-            return self.refused.slots if self.refused.slots is not None and self.refused.slots >= 0 else None
-        if facts.slots is not None:
+        if facts.slots is not None or self.refused is not None:
             return facts.slots
         if facts.settings.disable_radix_cache and self.cap is not None and facts.settings.max_mamba_cache_size is None:
             return self.cap
@@ -161,18 +158,9 @@ class _Numbers:
         return "cap" if least is not None and least > self.runs else None
 
     @property
-    def rest(self) -> Printed | None:
-        """rest [GiB]."""
-        if self.refused is not None:
-            return self.refused.rest
-        return self.facts.rest
-
-    @property
     def slot_bytes(self) -> Number:
         """The target's slot [bytes]."""
-        if self.refused is not None and self.refused.slot is not None:
-            return _band(self.refused.slot)
-        if self.found.model and self.found.scenario is not None:
+        if self.found.model and self.found.scenario is not None and self.refused is None:
             return self.found.scenario.state_bytes_per_slot
         return _band(self.facts.slot_bytes)
 
@@ -192,7 +180,9 @@ class _Numbers:
 
     def values(self) -> dict[str, Any]:
         """The answer's numbers by their names."""
-        equiv = _over(self.slot_bytes, _plus(self.token_bytes, self.draft_bytes))
+        # Where nothing tells of speculation and no draft's line is printed, no draft shares the pool.
+        draft = 0 if self.facts.speculation is None and self.draft_bytes is None else self.draft_bytes
+        equiv = _over(self.slot_bytes, _plus(self.token_bytes, draft))
         return {
             "S": self.S,
             "D": self.D,
@@ -204,7 +194,7 @@ class _Numbers:
             "runs": self.runs,
             "binds": self.binds,
             "L": self.L,
-            "rest_gib": _band(self.rest),
+            "rest_gib": _band(self.facts.rest),
             "state_bytes_per_slot": self.slot_bytes,
             "kv_bytes_per_token": self.token_bytes,
             "draft_kv_bytes_per_token": self.draft_bytes,
@@ -294,13 +284,6 @@ def _over(one: Number, other: Number) -> Number:
     return Measured(value=top / below, low=least / large, high=most / small) if small > 0 else None
 
 
-def _died_later(boot: Boot) -> bool:
-    """Whether the pools were made and the process ended in an error afterwards."""
-    facts = boot.facts
-    made = facts.slots is not None or facts.kv_rows is not None or facts.running is not None
-    return boot.refused is None and boot.crashed and made
-
-
 def _headline(boot: Boot, found: Diagnosis, numbers: _Numbers) -> Iterator[str]:
     """What happened, with its reasons."""
     if boot.refused is not None:
@@ -360,8 +343,8 @@ def _notices(log: Log, boot: Boot, command: Command | None, found: Diagnosis, nu
     if found.differ:
         yield Notice(about="log_and_command_differ", words=" ".join(found.differ))
     yield from _of_the_log(log, boot, numbers)
-    if command is not None and command.elsewhere:
-        yield Notice(about="flags_elsewhere", words=" ".join(command.elsewhere))
+    if elsewhere := (*(command.elsewhere if command else ()), *map(_left_out, log.flags_elsewhere)):
+        yield Notice(about="flags_elsewhere", words=" ".join(elsewhere))
     if command is not None and command.unread:
         names = ", ".join(command.unread)
         yield Notice(about="unread_flags", words=f"No release of SGLang has {names}: what it changes is not known.")
@@ -370,24 +353,33 @@ def _notices(log: Log, boot: Boot, command: Command | None, found: Diagnosis, nu
     yield from _of_memory(boot, found, numbers)
 
 
+def _left_out(flag: str) -> str:
+    return f"{shown(flag)} in the log names what is not given: paste it."
+
+
 def _of_the_log(log: Log, boot: Boot, numbers: _Numbers) -> Iterator[Notice]:
-    sources = {other.source for other in log.boots}
-    if len(sources) > 1:
-        words = f"{len(sources)} servers write into this log: the answer is for {boot.source or 'the last one'}."
+    if len(log.servers) > 1:
+        words = f"{len(log.servers)} servers write into this log: the answer is for {boot.source or 'the last one'}."
         yield Notice(about="several_servers", words=words)
-    elif len(log.boots) > 1:
-        refused = f", {len(log.failed)} of them refused" if log.failed else ""
-        words = f"{len(log.boots)} boots{refused}: the one from line {count(boot.first_line)} on counts."
+    if len(log.last_server) > 1:
+        failed = sum(other.failed for other in log.last_server)
+        refused = f", {failed} of them refused" if failed else ""
+        words = f"{len(log.last_server)} boots{refused}: the one from line {count(boot.first_line)} on counts."
         yield Notice(about="several_boots", words=words)
-    if numbers.died_later:
+    if numbers.facts.ranks_differ:
+        yield Notice(about="ranks_differ", words=numbers.facts.ranks_differ)
+    if boot.cut or log.cut_short:
+        where = f"Line {count(boot.cut[0].number)} ends in the middle" if boot.cut else "The text ends in the middle"
+        yield Notice(about="cut_short", words=f"{where}: a number counts only where what follows it is there.")
+    if boot.died_later:
         yield Notice(
             about="died_later",
-            words="The pools were made and the process ended in an error afterwards: what is said here did not serve.",
+            words="The pools were made and the process ended in an error afterwards: this did not serve.",
         )
 
 
 def _of_requests(numbers: _Numbers) -> Iterator[Notice]:
-    asked, runs = numbers.cap, numbers.runs
+    asked, runs = numbers.cap or numbers.facts.asked, numbers.runs
     if numbers.refused is None and asked is not None and runs is not None and runs < asked:
         pool = {"state": "the state pool", "kv": "the KV pool"}.get(numbers.binds or "", "what is left")
         yield Notice(about="asked_more", words=f"{requests_text(asked)} asked for, {pool} lets {count(runs)} run.")
@@ -401,7 +393,9 @@ def _of_requests(numbers: _Numbers) -> Iterator[Notice]:
 def _of_the_cache(found: Diagnosis, numbers: _Numbers) -> Iterator[Notice]:
     if numbers.S != 1:
         return
-    yield Notice(about="radix_cache_off", words="The radix cache is off: one slot a request, nothing is kept.")
+    why = numbers.facts.radix_off or _why_off(found)
+    words = f"The radix cache is off{f' ({why})' if why else ''}: one slot a request, nothing is kept."
+    yield Notice(about="radix_cache_off", words=words)
     settings, scenario = numbers.facts.settings, found.scenario
     pinned = settings.max_mamba_cache_size is not None
     ignored = ratio_is_ignored(scenario) if scenario is not None else settings.disable_radix_cache and numbers.cap
@@ -410,14 +404,18 @@ def _of_the_cache(found: Diagnosis, numbers: _Numbers) -> Iterator[Notice]:
         yield Notice(about="ratio_not_used", words=words)
 
 
+def _why_off(found: Diagnosis) -> str:
+    scenario = found.scenario
+    return resolution(scenario).radix_off_why or "" if scenario is not None else ""
+
+
 def _of_memory(boot: Boot, found: Diagnosis, numbers: _Numbers) -> Iterator[Notice]:
     sizing = found.sizing
     more = sizing.beyond if sizing is not None and isinstance(sizing.now, Split) else None
     if more is not None and more >= BEYOND_WORTH_SAYING:
         words = f"{number(more / 2**30)} GiB are allocated and not charged: they come out of the slack."
         yield Notice(about="not_charged", words=words)
-    after = any(isinstance(line.said, Capture | Summary) for line in boot.lines)
     idle = numbers.facts.idle_gib
-    if after and idle is not None and idle >= IDLE_GIB and not numbers.died_later and numbers.refused is None:
+    if idle is not None and idle >= IDLE_GIB and not boot.died_later and numbers.refused is None:
         words = f"{number(idle)} GiB are free after pools and graphs: raise --mem-fraction-static, it grows both pools."
         yield Notice(about="memory_idle", words=words)
