@@ -18,7 +18,7 @@ FILE = Path(OTHER_FILE) if OTHER_FILE else Path(__file__).parent / "golden" / "e
 
 NO_LIMIT = 2**63 - 1  # how a case writes the tokens of a stage without attention layers
 # engine-sizing.md section 4: the engine's list for extra_buffer does not hold these.
-WITHOUT_EXTRA_BUFFER = ("lfm2", "jet", "zaya", "gigachat")
+WITHOUT_EXTRA_BUFFER = {"lfm2": "Lfm2ForCausalLM", "jet": "JetNemotronForCausalLM", "zaya": "ZayaForCausalLM"}
 FAMILIES = {"kda": "KDA", "gdn": "GDN", "mamba2": "Mamba2"}
 ITEMSIZE = {"float32": 4, "bfloat16": 2, "float16": 2}
 
@@ -106,7 +106,7 @@ def stated(inputs: dict[str, Any]) -> dict[str, Any]:
         "skip_decode_lock": env.get("SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK") == "1",
         "replayssm": _replayssm(flags),
         "family": next((name for start, name in FAMILIES.items() if arch.startswith(start)), "other"),
-        "extra_buffer_supported": not arch.startswith(WITHOUT_EXTRA_BUFFER),
+        "architecture": next((name for start, name in WITHOUT_EXTRA_BUFFER.items() if arch.startswith(start)), ""),
         "kv_cache_dtype": inputs["kv_cache_dtype"],
     }
 

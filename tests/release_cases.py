@@ -1,6 +1,6 @@
 """The releases' own sizing of whole deployments: one adapter for one file, one pytest parameter a case.
 
-A case holds flags, a model's configuration and free memory; its scenario is made from these alone, as a user's would be.
+A case holds flags, a model's configuration and free memory; its scenario is made from these alone, as a user's is.
 SIZING_RELEASE_CASES and SIZING_RELEASE_CONFIGS name other files of the same form, the cases and the configurations.
 """
 

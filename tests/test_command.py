@@ -149,7 +149,7 @@ def test_add_then_remove_gives_the_text_back(name: str) -> None:
         ("sglang serve --tp 4 --tp 8", {"tp_size": 8}),
         ("SGLANG_MAMBA_SSM_DTYPE=bfloat16 sglang serve --tp 8", {"mamba_ssm_dtype": "bfloat16"}),
         ("SGLANG_MAMBA_CONV_DTYPE=float32 sglang serve --tp 8", {"mamba_conv_dtype": "float32"}),
-        ("sglang serve --linear-attn-backend flashinfer", {"extra_buffer_supported": False}),
+        ("sglang serve --linear-attn-backend flashinfer", {"linear_attn_backend": "flashinfer"}),
         ("sglang serve --disable-radix-cache --disable-overlap-schedule", {"disable_radix_cache": True}),
         ("sglang serve --max-mamba-cache-size 371", {"max_mamba_cache_size": 371, "split": "pin"}),
         ("echo --tp 2; /opt/venv/bin/sglang serve --tp 8 | tee --append log", {"tp_size": 8}),

@@ -43,7 +43,7 @@ FLAGS: list[dict[str, Any]] = [
     {"mamba_radix_cache_strategy": "extra_buffer_lazy"},
     {"mamba_radix_cache_strategy": "no_buffer", "disable_overlap_schedule": True, "page_size": 1},
     {"mamba_radix_cache_strategy": "auto"},
-    {"mamba_radix_cache_strategy": "auto", "extra_buffer_supported": False, "page_size": 1},
+    {"mamba_radix_cache_strategy": "auto", "architecture": "Lfm2ForCausalLM", "page_size": 1},
     {"mamba_radix_cache_strategy": "auto", "disaggregation_mode": "prefill"},
     {"mamba_radix_cache_strategy": "auto", "disaggregation_mode": "decode"},
     {"disable_radix_cache": True},

@@ -1,4 +1,4 @@
-"""The releases' own results, case by case, from flags and a configuration alone: exact integers, and refusals by kind."""
+"""The releases' own results, case by case, from flags and a configuration alone: integers, and refusals by kind."""
 
 from collections import Counter
 from typing import Any

@@ -19,7 +19,7 @@ from sizing.releases.rules import CHANGES, FIRST, LATEST, RELEASES, Change, Rule
 
 # engine-versions.md, first line: the releases that were read.
 ORDER = [
-    "0.5.4", "0.5.5", "0.5.6", "0.5.8", "0.5.9", "0.5.10", "0.5.12", "0.5.13", "0.5.14", "0.5.15",
+    "0.5.4", "0.5.5", "0.5.6", "0.5.7", "0.5.8", "0.5.9", "0.5.10", "0.5.11", "0.5.12", "0.5.13", "0.5.14", "0.5.15",
     "0.5.16", "0.5.17", "0.5.18", "0.5.19", "0.5.20", "0.5.21", "0.5.22", "0.5.23",
 ]  # fmt: skip
 
@@ -51,8 +51,10 @@ def since(release: str, first: str) -> bool:
 
 
 def stretch(first: str, last: str) -> list[str]:
-    """The releases that were read, from `first` to `last`."""
-    return ORDER[ORDER.index(first) : ORDER.index(last) + 1]
+    """The releases from `first` to `last`. 0.5.7, where S is 5 with no_buffer too, has rows of its own."""
+    return [
+        release for release in ORDER[ORDER.index(first) : ORDER.index(last) + 1] if release != "0.5.7" or first == last
+    ]
 
 
 def by_release(first: str = "0.5.4") -> pytest.MarkDecorator:
@@ -61,8 +63,17 @@ def by_release(first: str = "0.5.4") -> pytest.MarkDecorator:
 
 
 def scenario_of(release: str, **inputs: Any) -> Scenario:
-    """The small deployment under a release, with some inputs changed."""
-    return Scenario.model_validate({**SMALL, "release": release, **inputs})
+    """The small deployment under a release, with some inputs changed.
+
+    From 0.5.9 to 0.5.13 most models do not speculate with no_buffer; one outside the engine's list does, with S = 3.
+    """
+    drafts = (
+        bool(inputs.get("D")) and "mamba_radix_cache_strategy" not in inputs and release in stretch("0.5.9", "0.5.13")
+    )
+    unlisted = {"architecture": "NemotronH_Nano_VL_V2" if since(release, "0.5.6") else ""} if drafts else {}
+    if drafts and release == "0.5.9":
+        unlisted = {"architecture": "Lfm2MoeForCausalLM"}
+    return Scenario.model_validate({**SMALL, "release": release, **unlisted, **inputs})
 
 
 def sizing_of(release: str, **inputs: Any) -> Sizing:
@@ -144,7 +155,7 @@ def test_changes_are_in_order() -> None:
     assert len(named) == len(set(named))
 
 
-@pytest.mark.parametrize("release", ["0.5.7", "0.5.11", "0.5.3", "0.5.24", "0.6.0", ""])
+@pytest.mark.parametrize("release", ["0.5.3", "0.5.24", "0.6.0", ""])
 def test_problem_release_that_was_not_read(release: str) -> None:
     """A release that was not read is refused in one sentence that names those that were."""
     found = read_scenario({"release": release})
@@ -171,13 +182,20 @@ PP: dict[str, Any] = {"pp_size": 2, "state_bytes_all_stages": 2 * SLOT}
 S_ROWS = [
     ("0.5.4", "0.5.6", AUTO, 3),
     ("0.5.4", "0.5.6", AUTO | DRAFTS, 3),
+    ("0.5.7", "0.5.7", AUTO, 5),
+    ("0.5.7", "0.5.7", AUTO | DRAFTS, 5),
+    ("0.5.7", "0.5.7", NO_BUFFER, 5),
+    ("0.5.7", "0.5.7", EXTRA, 5),
+    ("0.5.7", "0.5.7", EXTRA | DRAFTS, 4),
+    ("0.5.7", "0.5.7", RADIX_OFF, 1),
     ("0.5.8", "0.5.13", AUTO, 3),
-    ("0.5.8", "0.5.13", AUTO | DRAFTS, 3),
+    ("0.5.8", "0.5.8", AUTO | DRAFTS, 3),
+    ("0.5.9", "0.5.9", AUTO | DRAFTS, 1),
     ("0.5.14", "0.5.23", AUTO, 5),
     ("0.5.14", "0.5.23", AUTO | OVERLAP_OFF, 3),
     ("0.5.14", "0.5.23", AUTO | OVERLAP_OFF | {"page_size": 64}, 4),
     ("0.5.14", "0.5.23", AUTO | PP, 4),
-    ("0.5.14", "0.5.23", AUTO | {"extra_buffer_supported": False}, 3),
+    ("0.5.14", "0.5.23", AUTO | {"architecture": "Lfm2ForCausalLM"}, 3),
     ("0.5.4", "0.5.23", RADIX_OFF, 1),
     ("0.5.4", "0.5.23", RADIX_OFF | DRAFTS, 1),
     ("0.5.8", "0.5.23", NO_BUFFER, 3),
@@ -190,7 +208,13 @@ S_ROWS = [
     ("0.5.10", "0.5.23", EXTRA, 5),
     ("0.5.10", "0.5.23", EXTRA | OVERLAP_OFF, 4),
     ("0.5.10", "0.5.23", EXTRA | PP, 4),
-    ("0.5.10", "0.5.23", EXTRA | DRAFTS, 5),
+    ("0.5.10", "0.5.10", EXTRA | DRAFTS, 4),
+    ("0.5.11", "0.5.23", EXTRA | DRAFTS, 5),
+    ("0.5.4", "0.5.23", AUTO | {"disaggregation_mode": "decode"}, 1),
+    ("0.5.13", "0.5.23", LAZY | {"disaggregation_mode": "decode"}, 1),
+    ("0.5.5", "0.5.13", AUTO | {"architecture": "KimiLinearForCausalLM"}, 1),
+    ("0.5.16", "0.5.23", AUTO | {"architecture": "KimiLinearForCausalLM"}, 5),
+    ("0.5.19", "0.5.23", AUTO | {"architecture": "KimiK3LinearForCausalLM"}, 3),
     ("0.5.10", "0.5.23", EXTRA | DRAFTS | OVERLAP_OFF, 4),
     ("0.5.13", "0.5.23", LAZY, 4),
     ("0.5.4", "0.5.6", AUTO | SKIP, 3),
@@ -238,9 +262,11 @@ def test_draft_states(release: str, asked: int | None, dp: int) -> None:
     """Each release charges the draft states of plain speculation in its own way; here D is 4."""
     D, requests = 4, (asked or 48) // dp
     padding = 1 if since(release, "0.5.17") else 0
-    if not since(release, "0.5.8"):  # every slot carries D draft states
+    extra = 0
+    if not since(release, "0.5.7"):  # every slot carries D draft states, and EAGLE adds rows
         slots: Fraction | int = BUDGET // (1 + D)
         kv = Fraction(REST - slots * (1 + D))
+        extra = headroom(min(asked or 48, slots // S), D)
     elif not since(release, "0.5.13"):  # those of the requests come off rest before the split
         split = Fraction(REST - requests * D)
         slots, kv = split * 3 / 4, split - floor(split * 3 / 4)
@@ -248,7 +274,43 @@ def test_draft_states(release: str, asked: int | None, dp: int) -> None:
         slots = (BUDGET - padding * (1 + D)) / (1 + Fraction(D, S))
         kv = Fraction(REST - (floor(slots) + padding) - (min(requests, floor(slots) // S) + padding) * D)
     inputs = {"D": D, "max_running_requests": asked, "attn_dp_size": dp}
-    assert pools(release, **inputs) == expected(slots, kv)
+    K, rows = expected(slots, kv)
+    assert pools(release, **inputs) == (K, rows + extra)
+
+
+def headroom(requests: int, D: int) -> int:
+    """What EAGLE adds up to 0.5.6: for each request D - 1 steps of one branch and D drafts, and 100 [rows]."""
+    return requests * (D - 1 + D) + 100
+
+
+def test_draft_states_of_0_5_7() -> None:
+    """By ratio the drafts of all requests come off rest, undivided; a pin and a request count leave them out."""
+    D, spec = 4, {"D": 4, "max_running_requests": 100}
+    for dp in (1, 2):
+        split = Fraction(REST - 100 * D)
+        by_ratio = expected(split * 3 / 4, split - floor(split * 3 / 4))
+        assert pools("0.5.7", **spec, attn_dp_size=dp) == by_ratio
+        pinned = pools("0.5.7", **spec, attn_dp_size=dp, split="pin", max_mamba_cache_size=900)
+        assert pinned == expected(900 // dp, REST - 900 // dp)
+        assert pools("0.5.7", **spec, attn_dp_size=dp, **RADIX_OFF) == expected(100 // dp, REST - 100 // dp)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "inputs", "rows"),
+    [
+        ("EAGLE", {}, 40 * (3 + 4) + 100),
+        ("EAGLE3", {"speculative_num_steps": 5, "speculative_eagle_topk": 8, "D": 16}, 40 * (5 * 8 + 16) + 100),
+        ("STANDALONE", {"speculative_num_steps": 3}, 40 * (3 + 4) + 100),
+        ("NGRAM", {}, 0),
+    ],
+)
+def test_rows_that_eagle_adds_until_0_5_6(algorithm: str, inputs: dict[str, Any], rows: int) -> None:
+    """requests x (steps x topk + D) + 100 rows on top of what was sized; gone in 0.5.7."""
+    asked = RADIX_OFF | {"D": 4, "max_running_requests": 40, "speculative_algorithm": algorithm} | inputs
+    kv = (REST - 40 * (1 + asked["D"])) * TOKENS_OF_A_SLOT
+    for release in ("0.5.4", "0.5.6"):
+        assert pools(release, **asked) == (40, kv + rows)
+    assert pools("0.5.7", **asked) == (40, (REST - 40) * TOKENS_OF_A_SLOT)
 
 
 @by_release("0.5.8")
@@ -263,8 +325,9 @@ def test_draft_states_beside_a_pin(release: str) -> None:
 def test_draft_states_without_radix_cache(release: str) -> None:
     """40 requests are 40 slots and 40 x 4 draft states, and since 0.5.17 one slot more with its four."""
     padding = 1 if since(release, "0.5.17") else 0
-    found = pools(release, **RADIX_OFF, D=4, max_running_requests=40)
-    assert found == expected(40, REST - (40 + padding) * (1 + 4))
+    slots, rows = expected(40, REST - (40 + padding) * (1 + 4))
+    extra = 0 if since(release, "0.5.7") else headroom(40, 4)
+    assert pools(release, **RADIX_OFF, D=4, max_running_requests=40) == (slots, rows + extra)
 
 
 @by_release()
@@ -276,7 +339,7 @@ def test_admitted_are_48_under_speculation(release: str) -> None:
 
 
 @by_release()
-def test_pin_wins_since_0_5_8(release: str) -> None:
+def test_pin_wins_since_0_5_7(release: str) -> None:
     """While the radix cache is on, the ratio overwrites a pin up to 0.5.6."""
     pinned = split_of(release, split="pin", max_mamba_cache_size=90)
     assert pinned.slots == (90 if since(release, "0.5.8") else BUDGET)
@@ -423,7 +486,9 @@ def test_decode_rings_are_not_charged(release: str) -> None:
 def test_prefill_server_reserves_no_drafts_since_0_5_22(release: str, role: str) -> None:
     """Since then a PD prefill server sizes its pools as without speculation; every other server pays for drafts."""
     inputs = {"disaggregation_mode": role, "max_running_requests": 100}
-    if role == "prefill" and since(release, "0.5.22"):
+    if role == "decode":  # runs without radix cache, S = 1
+        assert pools(release, D=4, **inputs) == pools(release, D=4, max_running_requests=100, **RADIX_OFF)
+    elif role == "prefill" and since(release, "0.5.22"):
         assert pools(release, D=4, **inputs) == expected(BUDGET - 1, REST - BUDGET)
     else:
         assert pools(release, D=4, **inputs) == pools(release, D=4, max_running_requests=100)
@@ -562,12 +627,16 @@ def test_draft_kv_in_the_bytes_of_a_token(release: str, algorithm: str) -> None:
     assert split_of(release, **drafted(algorithm)).kv_rows == kv_bytes(release) // divisor
 
 
-@by_release("0.5.15")
+@by_release("0.5.17")
 @pytest.mark.parametrize(
-    ("algorithm", "attention", "times"), [("EAGLE", "MLA", 1), ("DFLASH", "MLA", 4), ("EAGLE", "DSA", 4)]
+    ("algorithm", "attention", "first"),
+    [("EAGLE", "MLA", None), ("DFLASH", "MLA", "0.5.17"), ("EAGLE", "DSA", "0.5.22")],
 )
-def test_draft_kv_in_the_bytes_of_a_token_under_dcp(release: str, algorithm: str, attention: str, times: int) -> None:
-    """EAGLE on MLA charges the draft's row once, DFLASH and a DSA target once for each of the dcp ranks."""
+def test_draft_kv_in_the_bytes_of_a_token_under_dcp(
+    release: str, algorithm: str, attention: str, first: str | None
+) -> None:
+    """EAGLE on MLA charges the draft's row once, DFLASH, and since 0.5.22 a DSA target, once for each dcp rank."""
+    times = 4 if first and since(release, first) else 1
     inputs = drafted(algorithm, attention=attention, dcp_size=4, kv_bytes_dcp_size=4)
     assert split_of(release, **inputs).kv_rows == kv_bytes(release) // (TOKEN + times * DRAFT_ROW)
 
@@ -579,6 +648,9 @@ def test_draft_kv_pool(release: str, algorithm: str, dcp: int) -> None:
     """The draft's pool has a row for each of the target's, for each of the dcp ranks since 0.5.17, and a page more."""
     if dcp > 1 and not since(release, "0.5.15"):
         assert words_of(release, dcp_size=dcp) == f"unrecognized arguments: --dcp-size {dcp}"
+        return
+    if dcp > 1 and not since(release, "0.5.17"):
+        assert str(words_of(release, dcp_size=dcp, D=4)).startswith("Decode context parallel")
         return
     found = sizing_of(release, **drafted(algorithm, dcp_size=dcp))
     assert isinstance(found.now, Split)
@@ -665,8 +737,8 @@ def test_least_rest_for_one_request(release: str, D: int) -> None:
 
 # Flags that a release does not know, and the first that does; the words are those of its argument parser.
 UNKNOWN = [
-    (EXTRA, "0.5.8", "0.5.6", "unrecognized arguments: --mamba-radix-cache-strategy extra_buffer"),
-    (NO_BUFFER, "0.5.8", "0.5.6", "unrecognized arguments: --mamba-radix-cache-strategy no_buffer"),
+    (EXTRA, "0.5.7", "0.5.6", "unrecognized arguments: --mamba-radix-cache-strategy extra_buffer"),
+    (NO_BUFFER, "0.5.7", "0.5.6", "unrecognized arguments: --mamba-radix-cache-strategy no_buffer"),
     (LAZY, "0.5.13", "0.5.6", "unrecognized arguments: --mamba-radix-cache-strategy extra_buffer_lazy"),
     (LAZY, "0.5.13", "0.5.12", "argument --mamba-scheduler-strategy: invalid choice: 'extra_buffer_lazy'"),
     ({"mamba_ssm_dtype": "float16"}, "0.5.9", "0.5.8", "argument --mamba-ssm-dtype: invalid choice: 'float16'"),
@@ -687,8 +759,8 @@ def test_unknown_flag_is_refused(flags: dict[str, Any], first: str, last_without
     assert words_of(last_without, **flags) == words
     with pytest.raises(RefusedError) as caught:
         resolve(scenario_of(last_without, **flags))
-    assert caught.value.refusal.kind == "flags"
-    assert caught.value.refusal.cure.endswith(f"choose another, or SGLang {first} or newer.")
+    assert caught.value.refusal.kind == "no_such_flag"
+    assert f"SGLang {first}" in caught.value.refusal.cure
     assert [release for release in ORDER if not since(release, first) and words_of(release, **flags) is None] == []
     assert [release for release in ORDER if since(release, first) and words_of(release, **flags) is not None] == []
 
@@ -703,7 +775,7 @@ def test_names_of_flags(release: str) -> None:
     strategy = "--mamba-radix-cache-strategy" if since(release, "0.5.14") else "--mamba-scheduler-strategy"
     ring = "--enable-linear-replayssm-spec" if since(release, "0.5.17") else "--enable-gdn-replayssm-spec"
     dp = "--attn-dp-size 2" if since(release, "0.5.22") else "--dp-size 2 --enable-dp-attention"
-    assert rules.strategy_flag == (strategy if since(release, "0.5.8") else "")
+    assert rules.strategy_flag == (strategy if since(release, "0.5.7") else "")
     assert rules.spec_ring_flag == (ring if since(release, "0.5.16") else "")
     assert rules.dp_flags.format(n=2) == dp
 

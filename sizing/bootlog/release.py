@@ -55,7 +55,7 @@ OLD_STRATEGY, NEW_STRATEGY = "mamba_scheduler_strategy", "mamba_radix_cache_stra
 # Keys that the line holds in some releases only. The older name of the strategy says nothing beside the newer: a line
 # that someone put together may hold both.
 _KEYS: tuple[tuple[str, Release, Release], ...] = (
-    (OLD_STRATEGY, "0.5.8", "0.5.13"),
+    (OLD_STRATEGY, "0.5.7", "0.5.13"),
     (NEW_STRATEGY, "0.5.14", LATEST),
     ("dcp_size", "0.5.15", LATEST),
     ("enable_linear_replayssm", "0.5.15", LATEST),

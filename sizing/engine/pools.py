@@ -215,7 +215,7 @@ def draft_charged_bytes(scenario: Scenario) -> int:
     if scenario.speculative_algorithm not in rules.charged_draft_kv:
         return 0
     block = scenario.speculative_algorithm in BLOCK_KIND
-    every_rank = rules.block_drafts_per_dcp if block else scenario.attention == "DSA" and rules.pools_index_keys
+    every_rank = block or (scenario.attention == "DSA" and rules.pools_index_keys)
     return draft_row_bytes(scenario) * (scenario.dcp_size if every_rank else 1)
 
 

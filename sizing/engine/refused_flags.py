@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from sizing.basics.problems import Refusal, RefusalKind, RefusedError
 from sizing.engine.refused_unified_memory import unified_refusals
 from sizing.engine.resolved import Resolved
-from sizing.releases.architectures import Support
+from sizing.releases.architectures import GLM_5_NEXT, Support
 from sizing.releases.flags import has_flag, lacking, where
 from sizing.releases.rules import Rules, at_least, first_with
 from sizing.scenario.inputs import DEFAULTS, Scenario
@@ -267,21 +267,20 @@ NGRAM_BREADTH = 10
 
 
 def _ngram_pages(scenario: Scenario, resolved: Resolved) -> Iterator[Refusal]:
-    """`_handle_ngram`; the default attention backend of SM90 is flashinfer up to 0.5.7 and fa3 since."""
-    flashinfer = scenario.attention_backend == "flashinfer" or (
-        scenario.attention_backend == "auto" and not at_least(scenario.release, "0.5.8")
-    )
-    if scenario.D and scenario.speculative_algorithm == "NGRAM" and resolved.page_size > 1 and not flashinfer:
+    """NGRAM drafts a tree, and the pages of GLM-5-next hold none; other models were run with NGRAM and pages."""
+    if not scenario.D or scenario.speculative_algorithm != "NGRAM" or scenario.architecture != GLM_5_NEXT:
+        return
+    if resolved.page_size > 1 and scenario.attention_backend != "flashinfer":
         yield _flags(
             f"speculative_eagle_topk({NGRAM_BREADTH}) > 1 with page_size({resolved.page_size}) > 1 is unstable and "
             "produces incorrect results for paged attention backends. This combination is only supported for the "
             "'flashinfer' backend.",
-            "Set --page-size 1, or --attention-backend flashinfer.",
+            "The model forces its pages: choose another speculative algorithm.",
         )
 
 
 def _chunk_pages(scenario: Scenario, resolved: Resolved) -> Iterator[Refusal]:
-    """The default --chunked-prefill-size is a power of two (2,048 to 16,384 by GPU)."""
+    """The default --chunked-prefill-size is a power of two, 2,048 to 16,384 by GPU (`check_server_args`)."""
     page = resolved.page_size
     if page & (page - 1):
         yield _flags(

@@ -10,14 +10,14 @@ from typing import NamedTuple
 from sizing.basics.problems import RefusedError
 from sizing.engine.refused_flags import refusal_of, takes_extra_buffer
 from sizing.engine.resolved import Resolved, ResolvedStrategy, SlotUse
-from sizing.releases.architectures import Support, support_of
+from sizing.releases.architectures import GLM_5_NEXT, Support, support_of
 from sizing.releases.rules import Rules, rules_of
 from sizing.scenario.inputs import Scenario
 
 # engine-sizing.md section 5: under any speculative algorithm an unset --max-running-requests becomes 48.
 SPECULATION_REQUESTS = 48
 # GLM-5-next: 64 up to 0.5.21; then 64 x index_kpool, which is 16 where the config does not say (section 11).
-GLM, GLM_PAGE, GLM_INDEX_PAGE = "Glm5NextForConditionalGeneration", 64, 64 * 16
+GLM_PAGE, GLM_INDEX_PAGE = 64, 64 * 16
 
 
 def resolve(scenario: Scenario) -> Resolved:
@@ -93,7 +93,7 @@ def _step(scenario: Scenario) -> _Step:
 
 
 def _page(scenario: Scenario, support: Support) -> int:
-    if scenario.architecture == GLM:
+    if scenario.architecture == GLM_5_NEXT:
         return scenario.index_page_tokens or GLM_INDEX_PAGE if support.pages_by_index else GLM_PAGE
     return scenario.index_page_tokens or scenario.page_size
 

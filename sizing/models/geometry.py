@@ -206,7 +206,8 @@ def draft_kv_bytes_per_token(
     int(row x draft layers / attention layers); `draft_layers` is the checkpoint's own unless given, `layers` the
     attention layers of a pipeline stage. `with_target` rounds the sum instead, as up to 0.5.21
     (`Rules.rounds_draft_with_target`). DSA charges the latent rows that way, and an index key for each draft layer,
-    both times dcp; the draft layers of a sliding-window model are rows of their own. Source: engine-sizing.md section 3.
+    both times dcp; the draft layers of a sliding-window model are rows of their own.
+    Source: engine-sizing.md section 3.
     """
     drafts = geometry.draft_layers if draft_layers is None else draft_layers
     row, full = (

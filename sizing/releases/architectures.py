@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from sizing.releases.rules import LATEST, RELEASES, Release
 
+GLM_5_NEXT = "Glm5NextForConditionalGeneration"
+
 Stretch = tuple[Release, Release]
 """First and last release, both included."""
 
@@ -74,7 +76,7 @@ ARCHITECTURES: dict[str, Architecture] = {
         "0.5.9", (_since("0.5.13"),), _since("0.5.13"), radix_off=("0.5.9", "0.5.12")
     ),
     "MiniCPMSALAForCausalLM": _unlisted("0.5.19")._replace(radix_off=_since("0.5.19")),
-    "Glm5NextForConditionalGeneration": _later("0.5.20")._replace(pages_by_index="0.5.22"),
+    GLM_5_NEXT: _later("0.5.20")._replace(pages_by_index="0.5.22"),
     "NemotronHForCausalLM": Architecture(
         "0.5.4",
         (_since("0.5.7"),),

@@ -101,15 +101,13 @@ class Rules(BaseModel):
     kv_heads_follow_dcp: bool
     pools_index_keys: bool
     """Whether GLM-5-next's index keys are pooled, and counted dcp_size times (with its draft's KV)."""
-    block_drafts_per_dcp: bool
-    """Whether the draft KV of DFLASH and DSPARK is counted dcp_size times."""
     draft_pool_spans_dcp: bool
     prints_logical_tokens: bool
     """Whether `max_total_num_tokens=` is in logical tokens, rows x dcp_size."""
     charged_draft_kv: tuple[str, ...]
     """The algorithms whose draft KV is in the bytes that the engine divides by."""
     rounds_draft_with_target: bool
-    """int(cell x (1 + draft / full)), else cell + int(cell x draft / full): one byte apart where the float falls short."""
+    """int(cell x (1 + draft / full)), else cell + int(cell x draft / full): a byte apart at times."""
     decode_slots: DecodeSlots
     """How many slots a PD decode server allocates for its rows."""
     decode_extra_flag: bool
@@ -177,7 +175,6 @@ FIRST = Rules(
     dcp=False,
     kv_heads_follow_dcp=False,
     pools_index_keys=False,
-    block_drafts_per_dcp=False,
     draft_pool_spans_dcp=False,
     prints_logical_tokens=False,
     charged_draft_kv=(),
@@ -247,7 +244,8 @@ CHANGES: tuple[Change, ...] = (
     ),
     _since(
         "0.5.9",
-        "--mamba-ssm-dtype takes float16; unset, the checkpoint's mamba_ssm_dtype counts. SGLANG_MAMBA_CONV_DTYPE is read.",
+        "--mamba-ssm-dtype takes float16; unset, the checkpoint's mamba_ssm_dtype counts. SGLANG_MAMBA_CONV_DTYPE is "
+        "read.",
         ssm_dtypes=("float32", "bfloat16", "float16"),
         reads_checkpoint_dtype=True,
         reads_conv_dtype=True,
@@ -380,7 +378,6 @@ CHANGES: tuple[Change, ...] = (
     ),
     _since("0.5.17", "--dcp-size takes speculation.", dcp_speculates=True),
     _since("0.5.17", "The draft KV pool spans dcp_size times the rows.", draft_pool_spans_dcp=True),
-    _since("0.5.17", "The draft KV of DFLASH and DSPARK is counted dcp_size times.", block_drafts_per_dcp=True),
     _since("0.5.18", "The KV heads of a rank follow tp // dcp_size; until then tp.", kv_heads_follow_dcp=True),
     _since("0.5.18", "The 100 MiB cache of a multimodal model come off rest.", reserves_multimodal=True),
     _since(
@@ -403,7 +400,7 @@ CHANGES: tuple[Change, ...] = (
     _since("0.5.22", "A PD prefill server charges no draft states.", prefill_reserves_drafts=False),
     _since(
         "0.5.22",
-        "The index keys of GLM-5-next are pooled (index_kpool), and they and its draft's KV are counted dcp_size times.",
+        "The index keys of GLM-5-next are pooled (index_kpool), and they and its draft's KV count dcp_size times.",
         pools_index_keys=True,
     ),
     _since("0.5.22", "Attention DP is --attn-dp-size N.", dp_flags="--attn-dp-size {n}"),

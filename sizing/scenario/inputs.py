@@ -187,8 +187,7 @@ class Scenario(BaseModel):
     attention_backend: AttentionBackend = _input(
         "auto",
         "Attention backend",
-        "auto is the engine's choice; here that of a Hopper GPU (SM90). Unified memory, and NGRAM with pages, need "
-        "certain ones.",
+        "auto is the engine's choice; here that of a Hopper GPU (SM90). Unified memory needs certain ones.",
         flag="--attention-backend",
     )
     mamba_track_interval: Whole = _input(
@@ -301,7 +300,7 @@ class Scenario(BaseModel):
         "Unset: D - 1. Up to 0.5.6 EAGLE adds rows for what is drafted.",
         flag="--speculative-num-steps",
         ge=1,
-        le=256,
+        le=4096,
     )
     speculative_eagle_topk: Whole = _input(
         1,
