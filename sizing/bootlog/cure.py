@@ -5,10 +5,12 @@ from typing import NamedTuple
 
 from sizing.answers.solve import Sizing, solve
 from sizing.basics.problems import RefusedError
-from sizing.basics.units import count, requests_text
+from sizing.basics.units import count, number, requests_text
 from sizing.bootlog.diagnosis import Diagnosis, no_cure
+from sizing.bootlog.least import start_need
+from sizing.bootlog.log import Boot
 from sizing.command import Command, rewritten
-from sizing.command.flags import PIN, RATIO, REQUESTS
+from sizing.command.flags import FRACTION, PIN, RATIO, REQUESTS
 from sizing.engine.split import Split
 from sizing.explain.launch_flags import flags
 from sizing.scenario.inputs import Scenario, changed
@@ -46,6 +48,27 @@ def cure_of(found: Diagnosis, command: Command | None, before: int | None) -> tu
     set_to = tuple(f"{name} {value}" for name, value in changes.items() if value is not None)
     words = f"{' '.join(set_to)}: {count(before)} → {requests_text(after)} at L = {count(sizing.scenario.L)}."
     return Cure(set_to, rewritten(own, changes) if own else None, before, after, words), words
+
+
+def start_of(boot: Boot, found: Diagnosis, command: Command | None) -> tuple[Cure | None, str]:
+    """What would make a refused boot start: memory to free, the least fraction, fewer drafts; and the flag for it.
+
+    The flag is proposed only where all flags behind the boot are known and solving it starts one request.
+    """
+    need = start_need(boot, found)
+    if need is None:
+        return None, ""
+    words = [f"One request starts with {number(need.missing_gib)} GiB more of rest."]
+    fraction = need.fraction
+    if fraction is not None:
+        words.append(f"--mem-fraction-static {fraction:g} is the least that gives it.")
+    if need.drafts is not None:
+        words.append(f"So it does with {need.drafts} draft tokens.")
+    if fraction is None:
+        return None, " ".join(words)
+    own = command if command is not None and command.flags and not command.problems else None
+    text = rewritten(own, {FRACTION: f"{fraction:g}"}) if own else None
+    return Cure((f"{FRACTION} {fraction:g}",), text, 0, 1, " ".join(words)), " ".join(words)
 
 
 def _changes(sizing: Sizing) -> Iterator[Changes]:

@@ -5,6 +5,7 @@ called unexplained.
 """
 
 import math
+from collections.abc import Mapping
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -48,6 +49,8 @@ class Diagnosis(NamedTuple):
     """Why log and command are not of one run; the log alone counts then."""
     known: bool
     """Whether all flags behind the boot are known."""
+    values: Mapping[str, Any] = {}
+    """The inputs of a Scenario that are known, by log, command, user or model."""
     problems: tuple[Problem, ...] = ()
     """What keeps the scenario from being made."""
     scenario: Scenario | None = None
@@ -90,6 +93,7 @@ def diagnose(
     values |= stated
     if fits:
         values = {name: value for name, value in values.items() if name not in FILLED} | {"model": fits}
+    found = found._replace(values=values)
     scenario = read_scenario(values)
     if not isinstance(scenario, Scenario) and fits:  # widths that the model cannot have: its bytes stand for themselves
         scenario = read_scenario({"page_size": facts.page_size, **inputs.values, **stated})

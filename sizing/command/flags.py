@@ -19,7 +19,8 @@ class FlagRule(NamedTuple):
 
 
 RATIO, PIN, REQUESTS = "--mamba-full-memory-ratio", "--max-mamba-cache-size", "--max-running-requests"
-SIZING_FLAGS = (RATIO, PIN, REQUESTS)
+FRACTION = "--mem-fraction-static"
+SIZING_FLAGS = (RATIO, PIN, REQUESTS, FRACTION)
 """The flags that the writer may set, replace or remove."""
 
 RULES: tuple[FlagRule, ...] = (

@@ -11,7 +11,7 @@ from sizing.basics.problems import shown
 from sizing.basics.units import count, number, requests_text
 from sizing.bootlog import Boot, Facts, Log
 from sizing.bootlog import Measured as Printed
-from sizing.bootlog.cure import cure_of
+from sizing.bootlog.cure import Cure, cure_of, start_of
 from sizing.bootlog.diagnosis import Diagnosis, diagnose, models_that_fit, named_model, settled
 from sizing.bootlog.least import best_runs, fraction_least
 from sizing.command import Command
@@ -31,6 +31,8 @@ class LogAnswer(NamedTuple):
 
     answer: SizingAnswer
     found: Diagnosis | None
+    sentences: tuple[str, ...]
+    """The words of the answer, the headline first."""
 
 
 def log_answer(log: Log, command: Command | None = None, L: int | None = None, model: str | None = None) -> LogAnswer:
@@ -41,37 +43,42 @@ def log_answer(log: Log, command: Command | None = None, L: int | None = None, m
     """
     boot = log.last
     if boot is None:
-        return LogAnswer(_no_boot(log), None)
+        nothing = _no_boot(log)
+        return LogAnswer(nothing, None, (nothing.words,))
     if model is None:
         facts = settled(boot, command)
         model = named_model(facts.settings.model_path, models_that_fit(facts))
     found = diagnose(boot, model=model, command=command, stated={} if L is None else {"L": L})
     numbers = _Numbers(boot, found, L)
-    return LogAnswer(_answer(log, boot, command, found, numbers), found)
-
-
-def _no_boot(log: Log) -> SizingAnswer:
-    words = " ".join(problem.sentence for problem in log.problems) or "Nothing of an SGLang boot was found."
-    kind = "not_a_log" if log.kind == "boots" else log.kind
-    return SizingAnswer(refused=refusal(kind, words), words=words)
-
-
-def _answer(log: Log, boot: Boot, command: Command | None, found: Diagnosis, numbers: "_Numbers") -> SizingAnswer:
-    cure, cure_words = (None, "")
-    if numbers.L is not None and boot.refused is None and not boot.died_later:
-        cure, cure_words = cure_of(found, command, numbers.runs)
+    cure, why = _cure(boot, command, found, numbers)
+    sentences = tuple(sentence for sentence in (*_headline(boot, found, numbers), why) if sentence)
+    refused = boot.refused.refusal if boot.refused else None
     values = numbers.values()
-    words = " ".join((*_headline(boot, found, numbers), cure_words)).strip()
-    refused = boot.refused
-    return SizingAnswer(
-        refused=refusal(engine_kind(refused.refusal.kind), refused.refusal.sentence) if refused else None,
-        words=words,
+    answer = SizingAnswer(
+        refused=refusal(engine_kind(refused.kind), refused.sentence) if refused else None,
+        words=" ".join(sentences),
         unknown=tuple(name for name in numbers.wanted() if values.get(name) is None),
         notices=tuple(_notices(log, boot, command, found, numbers)),
         flags=cure.flags if cure else None,
         command=cure.command if cure else None,
         **values,
     )
+    return LogAnswer(answer, found, sentences)
+
+
+def _cure(boot: Boot, command: Command | None, found: Diagnosis, numbers: "_Numbers") -> tuple[Cure | None, str]:
+    """What to set, and in words what it gives or why nothing is proposed."""
+    if boot.refused is not None:
+        return start_of(boot, found, command)
+    if boot.died_later:
+        return None, "No flags are proposed: first let it stay up, with a lower --mem-fraction-static or fewer graphs."
+    return cure_of(found, command, numbers.runs) if numbers.L is not None else (None, "")
+
+
+def _no_boot(log: Log) -> SizingAnswer:
+    words = " ".join(problem.sentence for problem in log.problems) or "Nothing of an SGLang boot was found."
+    kind = "not_a_log" if log.kind == "boots" else log.kind
+    return SizingAnswer(refused=refusal(kind, words), words=words)
 
 
 class _Numbers:
@@ -286,23 +293,16 @@ def _over(one: Number, other: Number) -> Number:
 
 def _headline(boot: Boot, found: Diagnosis, numbers: _Numbers) -> Iterator[str]:
     """What happened, with its reasons."""
+    if found.differ:
+        yield "The log and the command are not of one run."
+        yield from found.differ
+        yield "The log alone is answered for."
     if boot.refused is not None:
         yield boot.refused.refusal.sentence
-        yield from starts_with(boot, found)
         return
-    if found.differ:
-        yield f"The log and the command are not of one run. {' '.join(found.differ)} The log alone is answered for."
-    yield _what_runs(numbers)
-    if found.problems or found.refused:
-        yield " ".join((*(problem.sentence for problem in found.problems), found.refused)).strip()
-
-
-def starts_with(boot: Boot, found: Diagnosis) -> Iterator[str]:
-    """What would make a refused boot start, beside what its cure says."""
-    least = fraction_least(boot, found)
-    if least is not None:
-        value = least.value if isinstance(least, Measured) else least
-        yield f"--mem-fraction-static {value:.4g} is the least that starts one request at the ratio in force."
+    yield from _what_runs(numbers)
+    yield from (problem.sentence for problem in found.problems)
+    yield found.refused
 
 
 BINDS_WORDS = {
@@ -313,15 +313,17 @@ BINDS_WORDS = {
 }
 
 
-def _what_runs(numbers: _Numbers) -> str:
+def _what_runs(numbers: _Numbers) -> Iterator[str]:
     """The headline of a boot that started: what runs, by which numbers."""
     L, runs = numbers.L, numbers.runs
+    at = f" at L = {count(L)}" if L is not None else ""
     if runs is None:
-        return f"The log does not say what runs{f' at L = {count(L)}' if L is not None else ''}. {_said(numbers)}"
-    verb = "runs" if runs == 1 else "run"
-    if L is None:
-        return f"The engine admits {requests_text(runs)}: {BINDS_WORDS[numbers.binds]}. {_said(numbers)}"
-    return f"{requests_text(runs)} {verb} at L = {count(L)}: {BINDS_WORDS[numbers.binds]}. {_said(numbers)}"
+        yield f"The log does not say what runs{at}."
+    elif L is None:
+        yield f"The engine admits {requests_text(runs)}: {BINDS_WORDS[numbers.binds]}."
+    else:
+        yield f"{requests_text(runs)} {'runs' if runs == 1 else 'run'}{at}: {BINDS_WORDS[numbers.binds]}."
+    yield _said(numbers)
 
 
 def _said(numbers: _Numbers) -> str:
