@@ -8,7 +8,7 @@ import pytest
 from sizing import Scenario, read_scenario
 from sizing.command import SIZING_FLAGS, read_command, rewritten
 
-RATIO, PIN, REQUESTS = SIZING_FLAGS
+RATIO, PIN, REQUESTS, FRACTION = SIZING_FLAGS
 
 # One deployment in every layout: TP 8, two attention-DP ranks, ratio 0.9, page 64, the decode-lock skip.
 LAYOUTS = {

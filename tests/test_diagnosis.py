@@ -3,17 +3,16 @@
 import re
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from sizing import Split
-from sizing.bootlog import read_file, read_text
-from sizing.bootlog.diagnosis import agrees, as_printed, cured, diagnose, likely_model, models_that_fit, no_cure
+from sizing.bootlog import Boot, read_file, read_text
+from sizing.bootlog.diagnosis import agrees, diagnose, likely_model, models_that_fit, no_cure
 from sizing.cli.main import main
 from sizing.command import read_command
-from sizing.explain.launch_flags import flags
+from sizing.exchange.answer import SizingAnswer
+from sizing.exchange.log_answer import log_answer
 from tests.conftest import Run
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -28,19 +27,36 @@ COMMAND = """python -m sglang.launch_server \\
 TIMEOUT = 30  # seconds; the harness gives three unless told otherwise
 
 
-def facts_of(path: Path) -> Any:
-    """The facts of the boot that counts."""
+def boot_of(path: Path) -> Boot:
+    """The boot that counts."""
     boot = read_file(path).last
     assert boot is not None
-    return boot.facts
+    return boot
+
+
+def boot_in(text: str) -> Boot:
+    """The same of a text."""
+    boot = read_text(text).last
+    assert boot is not None
+    return boot
+
+
+def answer_to(text: str, command: str = "", L: int | None = None) -> SizingAnswer:
+    """The answer to a log as text, with a launch command."""
+    return log_answer(read_text(text), read_command(command) if command else None, L).answer
+
+
+def about(answer: SizingAnswer) -> set[str]:
+    """The codes of its notices."""
+    return {notice.about for notice in answer.notices}
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: path.name)
 def test_a_log_solved_again_gives_what_it_printed(path: Path) -> None:
     """The model is found by its bytes; slots, tokens and requests come out to the integer, or the row says why not."""
-    facts = facts_of(path)
-    model = likely_model(facts, models_that_fit(facts))
-    found = diagnose(facts, model=model)
+    boot = boot_of(path)
+    model = likely_model(boot.facts, models_that_fit(boot.facts))
+    found = diagnose(boot, model=model)
     assert (model != "", found.model, found.problems, found.refused) == (True, model, (), "")
     if path.name == WITHOUT_DRAFT_LINE:
         assert [row.why for row in found.beside] == [
@@ -56,7 +72,7 @@ def test_a_log_solved_again_gives_what_it_printed(path: Path) -> None:
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: path.name)
 def test_without_a_model_the_rounding_explains_what_differs(path: Path) -> None:
     """The middles of the intervals are not the bytes: what they miss by lies within what the decimals leave open."""
-    found = diagnose(facts_of(path))
+    found = diagnose(boot_of(path), model="")
     differ = [row.why for row in found.beside if row.predicted != row.printed]
     known = "the log's rounding", "the draft model's KV line is not in the log"
     assert all(why.startswith(known) for why in differ)
@@ -68,47 +84,37 @@ def test_ranks_that_differ_are_counted_as_the_least(tmp_path: Path) -> None:
     second = text.replace("TP0", "TP1").replace("257", "240").replace("1167552", "1100032")
     whole = tmp_path / "two.log"
     whole.write_text(text + "".join(second.splitlines(keepends=True)[1:]), encoding="utf-8")
-    facts = facts_of(whole)
+    facts = boot_of(whole).facts
     assert (facts.slots, facts.kv_rows, facts.printed_tokens) == (240, 1_100_032, 1_100_032)
+    assert "ranks_differ" in about(answer_to(whole.read_text(encoding="utf-8")))
 
 
 def test_what_the_user_states_is_not_asked_for() -> None:
     """L is never in a log; once it is stated it is no longer missing, and it decides the KV cap."""
-    facts = facts_of(WORKED)
-    assert any(ask.startswith("L:") for ask in diagnose(facts).inputs.missing)
-    found = diagnose(facts, stated={"L": 20_000})
+    boot = boot_of(WORKED)
+    assert any(ask.startswith("L:") for ask in diagnose(boot).inputs.missing)
+    found = diagnose(boot, stated={"L": 20_000})
     assert not any(ask.startswith("L:") for ask in found.inputs.missing)
     assert found.scenario is not None
     assert found.scenario.L == 20_000
 
 
 def test_the_log_wins_over_the_command() -> None:
-    """A command that contradicts the log is reported, and what only the command knows is taken."""
-    command = read_command("sglang serve --model-path m --tp 4 --mamba-full-memory-ratio 3 --page-size 64")
-    found = diagnose(facts_of(WORKED), command=command)
-    assert [sentence.partition(":")[0] for sentence in found.conflicts] == ["--tp-size", "--mamba-full-memory-ratio"]
+    """A command that contradicts the log is of another run: that is the headline, and nothing of it is taken."""
+    text = "sglang serve --model-path m --tp 4 --mamba-full-memory-ratio 3 --page-size 64"
+    found = diagnose(boot_of(WORKED), command=read_command(text))
+    assert [sentence.partition(":")[0] for sentence in found.differ] == ["--tp-size", "--mamba-full-memory-ratio"]
     assert found.scenario is not None
     assert (found.scenario.tp_size, found.scenario.mamba_full_memory_ratio) == (8, 0.9)
-
-
-def test_a_prediction_that_differs_is_not_the_headline() -> None:
-    """With the flags cut off nobody knows the split: the log's own numbers are said, and why nothing is predicted."""
-    facts = facts_of(GOLDEN / "field" / "F12.log")
-    found = diagnose(facts, stated={"L": 32_768})
-    command = read_command("sglang serve --model-path m --tp 1 --mamba-full-memory-ratio 0.2")
-    guessed = diagnose(facts, command=command)
-    assert not agrees(guessed)
-    assert no_cure(guessed, command).startswith("No flags are proposed: the prediction and the log disagree")
-    assert as_printed(facts_of(WORKED), 9216)[0] == "51 requests run at L = 9,216: the state pool binds."
-    assert as_printed(facts_of(WORKED), 100_000)[0] == "11 requests run at L = 100,000: the KV pool binds."
-    assert (found.sizing, found.beside) == (None, ())
-    assert no_cure(found, None).startswith("Nothing is predicted or proposed")
+    answer = answer_to(WORKED.read_text(encoding="utf-8"), text, 9216)
+    assert answer.words.startswith("The log and the command are not of one run. --tp-size: the log says 8")
+    assert (answer.runs, answer.flags, answer.command) == (51, None, None)
 
 
 @pytest.mark.parametrize("name", ["F15", "F16", "F28", "F29", "F38", "F47", "F49"])
 def test_nothing_is_predicted_from_what_a_log_does_not_say(name: str) -> None:
     """Without rest or the bytes of a pool no number of the worked example stands in, and no link carries one."""
-    found = diagnose(facts_of(GOLDEN / "field" / f"{name}.log"))
+    found = diagnose(boot_of(GOLDEN / "field" / f"{name}.log"))
     assert found.inputs.missing
     assert (found.scenario, found.sizing, found.beside) == (None, None, ())
 
@@ -118,9 +124,7 @@ def test_sizes_printed_as_nothing_measure_nothing() -> None:
     text = WORKED.read_text(encoding="utf-8")
     tiny = re.sub(r"(conv_state|ssm_state) size: [0-9.]+GB", r"\1 size: 0.00GB", text)
     assert tiny != text
-    boot = read_text(tiny).last
-    assert boot is not None
-    assert diagnose(boot.facts).beside == ()
+    assert diagnose(boot_in(tiny)).beside == ()
 
 
 def test_a_boot_cut_short_does_not_hide_the_whole_one() -> None:
@@ -134,11 +138,9 @@ def test_a_boot_cut_short_does_not_hide_the_whole_one() -> None:
 def test_the_log_that_names_no_cap_wins_over_a_command_that_does() -> None:
     """The arguments line holds None for a flag that nobody set: a command that sets it is of another boot."""
     command = read_command("sglang serve --model-path m --tp 8 --max-running-requests 7 --max-mamba-cache-size 100")
-    found = diagnose(facts_of(WORKED), model="moonshotai/Kimi-K3", command=command)
-    assert [sentence.partition(":")[0] for sentence in found.conflicts] == [
-        "--max-running-requests",
-        "--max-mamba-cache-size",
-    ]
+    found = diagnose(boot_of(WORKED), model="moonshotai/Kimi-K3", command=command)
+    named = [sentence.partition(":")[0] for sentence in found.differ]
+    assert {"--max-running-requests", "--max-mamba-cache-size"} == set(named)
     assert agrees(found)
 
 
@@ -147,23 +149,19 @@ def test_a_cut_arguments_line_does_not_say_what_was_not_set() -> None:
     text = WORKED.read_text(encoding="utf-8")
     first, rest = text.split("\n", 1)
     cut = first[: first.index("'max_running_requests'")]
-    boot = read_text(f"{cut}\n{rest}").last
-    assert boot is not None
-    command = read_command("sglang serve --model-path m --tp 8 --max-running-requests 40")
-    found = diagnose(boot.facts, model="moonshotai/Kimi-K3", command=command)
-    assert found.conflicts == ()
+    command = read_command("sglang serve --model-path m --tp 8 --max-running-requests 60")
+    found = diagnose(boot_in(f"{cut}\n{rest}"), model="moonshotai/Kimi-K3", command=command)
+    assert found.differ == ()
     assert found.scenario is not None
-    assert found.scenario.max_running_requests == 40
+    assert found.scenario.max_running_requests == 60
 
 
 def test_a_refusal_is_not_called_unknown() -> None:
     """Where the flags themselves are refused the refusal is the reason that nothing is proposed, not a missing line."""
     text = WORKED.read_text(encoding="utf-8").replace("'page_size': 64", "'page_size': 48")
-    boot = read_text(text).last
-    assert boot is not None
-    found = diagnose(boot.facts, model="moonshotai/Kimi-K3")
+    found = diagnose(boot_in(text), model="moonshotai/Kimi-K3")
     assert found.refused
-    assert no_cure(found, None) == ""
+    assert no_cure(found) == "No flags are proposed: what was read does not fit together."
 
 
 @pytest.mark.parametrize("length", ["0", "-5", "99999999999"])
@@ -174,17 +172,12 @@ def test_a_length_that_is_none(length: str, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_the_cure_is_the_command_with_the_sizing_flags_changed() -> None:
-    """Every other byte stays; solved with it, the balanced number runs."""
-    found = diagnose(facts_of(WORKED), model="moonshotai/Kimi-K3", stated={"L": 9216})
-    assert found.sizing is not None
-    words = flags(found.sizing)
-    assert words is not None
-    text = cured(read_command(COMMAND), words)
-    assert text == COMMAND.replace("0.9", "2.2045")
-    again = read_command(text or "")
-    assert again.values["mamba_full_memory_ratio"] == 2.2045
-    assert isinstance(found.sizing.balanced, Split)
-    assert found.sizing.balanced.runs == 74
+    """Every other byte stays; solved with it, the number beside it runs."""
+    answer = answer_to(WORKED.read_text(encoding="utf-8"), COMMAND, 9216)
+    assert answer.flags == ("--mamba-full-memory-ratio 2.2045",)
+    assert answer.command == COMMAND.replace("0.9", "2.2045")
+    assert "51 → 74 requests at L = 9,216." in answer.words
+    assert (answer.runs, answer.binds, answer.best and answer.best.runs) == (51, "state", 74)
 
 
 @pytest.fixture
@@ -219,7 +212,7 @@ def test_the_page_reads_a_pasted_log_and_keeps_it(page: AppTest) -> None:
     [
         ("F39", "This is a log of vLLM, not of SGLang"),
         ("F25", "No ratio helps; raise --mem-fraction-static"),
-        ("F41", "2 boots, 1 of them refused."),
+        ("F41", "2 boots, 1 of them refused"),
         ("F38", "max_mamba_cache_size"),
     ],
 )
