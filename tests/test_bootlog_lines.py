@@ -374,7 +374,7 @@ def test_draft_that_loads_after_the_pools_is_no_restart() -> None:
     log = read_text("\n".join([*lines[:-1], *draft, lines[-1]]) + "\n")
     assert len(log.boots) == 1
     facts = log.boots[0].facts
-    assert (facts.slots, facts.kv_rows, facts.releases) == (1863, 1_628_480, ("0.5.8",))
+    assert (facts.slots, facts.kv_rows, facts.releases) == (1863, 1_628_480, ("0.5.7", "0.5.8"))
     assert facts.end_gib
     assert facts.end_gib.value == 60.70
     assert facts.draft_token_bytes

@@ -24,6 +24,7 @@ COMMAND = """python -m sglang.launch_server \\
   --model-path moonshotai/Kimi-K3 --tp 8 \\
   --mamba-full-memory-ratio 0.9 --trust-remote-code
 """
+BEFORE_KIMI_K3 = ("0.5.6_kda", "0.5.10_kda")
 TIMEOUT = 30  # seconds; the harness gives three unless told otherwise
 
 
@@ -57,7 +58,8 @@ def test_a_log_solved_again_gives_what_it_printed(path: Path) -> None:
     boot = boot_of(path)
     model = likely_model(boot.facts, models_that_fit(boot.facts))
     found = diagnose(boot, model=model)
-    assert (model != "", found.model, found.problems, found.refused) == (True, model, (), "")
+    served = not path.name.startswith(BEFORE_KIMI_K3)  # a model of the same shapes ran there
+    assert (model != "", found.model, found.problems, found.refused) == (True, model if served else "", (), "")
     if path.name == WITHOUT_DRAFT_LINE:
         assert [row.why for row in found.beside] == [
             "",

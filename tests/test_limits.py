@@ -35,8 +35,8 @@ SCENARIOS: list[dict[str, Any]] = [
     {**GQA, **EAGLE, "draft_kv_bytes_per_token": 1024},
     {**GQA, **EAGLE, "draft_kv_bytes_per_token": 1024, "replayssm": "spec", "ring_bytes_per_position": 222_336},
     {"dcp_size": 8, **EAGLE},
-    {"release": "0.5.10"},
-    {"release": "0.5.8", "D": 4},
+    {"release": "0.5.10", "model": "", "page_size": 1},
+    {"release": "0.5.8", "D": 4, "model": ""},
 ]
 
 
@@ -86,7 +86,7 @@ def test_nothing_lifts_the_best_split() -> None:
 
 def test_a_release_that_ignores_a_pin_is_not_told_to_pin() -> None:
     """Up to 0.5.6 the ratio overwrites a pin: only the ratio is named."""
-    (first, *_) = lifts(split({"release": "0.5.6"})[0])
+    (first, *_) = lifts(split({"release": "0.5.6", "model": ""})[0])
     assert "--max-mamba-cache-size" not in first.lifted_by
     assert first.lifted_by.startswith("--mamba-full-memory-ratio")
 

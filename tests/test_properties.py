@@ -12,12 +12,12 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sizing import Refusal, Scenario, Split, read_scenario, solve
+from sizing import Refusal, RefusedError, Scenario, Split, read_scenario, solve
+from sizing.__main__ import main
 from sizing.answers.curves import over_context, over_ratio
 from sizing.answers.optimum import SEARCHED_RATIOS
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.units import GIB, flag_ratio, ratio_text
-from sizing.cli.main import main
 from sizing.engine.pools import pools_from_slots, rank_of, slot_bytes, slots_from_ratio
 from sizing.engine.split import minimum_rest_gib, slots_unpinned, solve_split
 from sizing.exchange.link import from_query, to_query
@@ -122,7 +122,18 @@ def scenarios(draw: st.DrawFn, most_slots: int = 100_000) -> Scenario:
         context_length=between(1, 2**20),
         rest_gib=0,
     )
-    return scenario.model_copy(update={"rest_gib": slots * slot_bytes(scenario) / GIB})
+    return taken(scenario.model_copy(update={"rest_gib": slots * slot_bytes(scenario) / GIB}))
+
+
+def taken(scenario: Scenario) -> Scenario:
+    """The scenario, or what is left of it after dropping flags that its release refuses together."""
+    drop: list[dict[str, Any]] = [{}, {"architecture": ""}, {"replayssm": "off"}, {"pp_size": 1}, {"D": 0}]
+    for less in drop:
+        scenario = scenario.model_copy(update=less)
+        with contextlib.suppress(RefusedError):
+            rank_of(scenario)
+            return scenario
+    raise AssertionError(f"refused whatever is dropped: {scenario}")
 
 
 def solved(scenario: Scenario) -> Split:

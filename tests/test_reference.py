@@ -181,10 +181,12 @@ def test_slots_table_says_what_auto_resolves_to() -> None:
 
 
 def test_releases_table_has_every_change_with_the_default_s_of_its_release() -> None:
-    """The default S goes from 3 to 5 with 0.5.14; every row says since when."""
+    """The default S is 3, but 5 in 0.5.7 and since 0.5.14; every row says since when."""
     rows = releases_table().rows
     assert [row[0] for row in rows] == [change.since for change in CHANGES]
-    assert {row[2] for row in rows if RELEASES.index(row[0]) < RELEASES.index("0.5.14")} == {"3"}
+    before = [row for row in rows if RELEASES.index(row[0]) < RELEASES.index("0.5.14")]
+    assert {row[2] for row in before if row[0] != "0.5.7"} == {"3"}
+    assert {row[2] for row in before if row[0] == "0.5.7"} == {"5"}
     assert {row[2] for row in rows if RELEASES.index(row[0]) >= RELEASES.index("0.5.14")} == {"5"}
 
 
@@ -210,13 +212,14 @@ def test_slots_table_names_refused_combinations_in_the_engine_s_words() -> None:
             "refused: “extra_buffer_lazy unsupported under PD disaggregation; use --mamba-radix-cache-strategy "
             "extra_buffer.”",
         ),
-        ("-", "-", "refused: “extra_buffer is not supported for …; use no_buffer.”"),
+        ("-", "-", "refused: “extra_buffer is not supported for Lfm2ForCausalLM; use no_buffer.”"),
         (
             "-",
             "-",
             "refused: “no_buffer do not support overlap schedule. Try to set disable_overlap_schedule=True.”",
         ),
         ("-", "-", "refused: “no_buffer only supports page_size=1.”"),
+        ("1", "1", "1\u00a0live state; the radix cache is off, nothing is kept for reuse."),
     ]
 
 

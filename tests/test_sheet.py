@@ -41,7 +41,7 @@ SCENARIOS: list[dict[str, Any]] = [
     {},
     {"L": 200_000},
     {"D": 4, "dcp_size": 8, "skip_decode_lock": True, "max_running_requests": 64, "name": "Search, phase 2"},
-    {"split": "pin", "max_mamba_cache_size": 300, "release": "0.5.13"},
+    {"split": "pin", "max_mamba_cache_size": 300, "release": "0.5.13", "model": "", "page_size": 1},
     {"split": "balanced", "mamba_conv_dtype": "float32"},
     {"model": "Qwen/Qwen3-Next-80B-A3B-Instruct", "tp_size": 4, "kv_cache_dtype": "bfloat16", "pp_size": 2},
     {"replayssm": "spec", "D": 4, "attn_dp_size": 2},
@@ -188,7 +188,9 @@ def test_an_input_that_is_left_out_changes_nothing(values: dict[str, Any]) -> No
     others: dict[str, Any] = {
         "speculative_algorithm": "NGRAM", "conv_kernel": 8, "linear_replayssm_cache_len": 7,
         "ring_bytes_per_position": 999, "mamba_full_memory_ratio": 3.0, "max_mamba_cache_size": 77,
-        "mamba_radix_cache_strategy": "extra_buffer", "extra_buffer_supported": False, "mamba_track_interval": 512,
+        "mamba_radix_cache_strategy": "extra_buffer", "linear_attn_backend": "flashinfer", "mamba_track_interval": 512,
+        "attention_backend": "triton", "speculative_eagle_topk": 2, "disaggregation_transfer_backend": "nixl",
+        "disaggregation_decode_enable_radix_cache": True,
         "state_bytes_all_stages": 2**33,
     }  # fmt: skip
     shown = {row.name for row in (*stated_inputs(scenario), *other_inputs(scenario))}

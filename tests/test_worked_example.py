@@ -251,7 +251,7 @@ def test_one_gib_more() -> None:
 )
 def test_problem_largest_inputs(inputs: dict[str, Any], slots: int, drafts: int) -> None:
     """At the bounds of every input nothing overflows: the refusal still names the right memory."""
-    largest = 2**34  # bytes of a slot at bfloat16; twice that at float32, which runs
+    largest = 2**33  # bytes of a slot at bfloat16; twice that at float32, which runs
     now = solve(
         Scenario(state_bytes_per_slot=largest, conv_bytes_per_slot=0, state_bytes_dtype="bfloat16", **inputs)
     ).now
@@ -262,9 +262,9 @@ def test_problem_largest_inputs(inputs: dict[str, Any], slots: int, drafts: int)
 
 def test_problem_slot_beyond_its_bound() -> None:
     """A slot of more bytes than any solve can hold is turned down at the door."""
-    assert read_scenario({"state_bytes_per_slot": 2**34 + 1}) == [
+    assert read_scenario({"state_bytes_per_slot": 2**33 + 1}) == [
         Problem(
             where="state_bytes_per_slot",
-            sentence="State bytes per slot must be 17179869184 or less, not “17179869185”.",
+            sentence="State bytes per slot must be 8589934592 or less, not “8589934593”.",
         )
     ]

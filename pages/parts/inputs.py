@@ -26,11 +26,14 @@ from sizing.scenario.inputs import (
     FIELDS,
     Algorithm,
     Attention,
+    AttentionBackend,
     Family,
+    LinearBackend,
     ReplaySsm,
     Role,
     SplitMode,
     Strategy,
+    Transfer,
     extra,
     label,
 )
@@ -120,25 +123,40 @@ SCHEDULER = (
     "disable_overlap_schedule",
     "skip_decode_lock",
     "disable_radix_cache",
-    "extra_buffer_supported",
     "page_size",
     "mamba_track_interval",
+    "linear_attn_backend",
+    "attention_backend",
+    "enable_unified_memory",
+    "enable_hierarchical_cache",
+    "enable_int8_mamba_checkpoint",
 )
 SPECULATION = (
     "speculative_algorithm",
+    "speculative_eagle_topk",
     "draft_kv_bytes_per_token",
     "replayssm",
     "linear_replayssm_cache_len",
     "ring_bytes_per_position",
 )
-RANKS = ("tp_size", "attn_dp_size", "pp_size", "state_bytes_all_stages", "disaggregation_mode")
+RANKS = (
+    "tp_size",
+    "attn_dp_size",
+    "pp_size",
+    "state_bytes_all_stages",
+    "disaggregation_mode",
+    "disaggregation_decode_enable_radix_cache",
+    "disaggregation_transfer_backend",
+)
 LIMITS = ("max_running_requests", "max_total_tokens", "context_length")
 # Whole numbers without a slider: typed as text.
 TYPED = (
     "L",
     "max_mamba_cache_size",
     "page_size",
+    "index_page_tokens",
     "mamba_track_interval",
+    "speculative_eagle_topk",
     "draft_kv_bytes_per_token",
     "linear_replayssm_cache_len",
     "ring_bytes_per_position",
@@ -159,6 +177,8 @@ TYPED = (
 NAMES = ("name", "mamba_conv_dtype")
 BYTES = (
     "name",
+    "architecture",
+    "index_page_tokens",
     "family",
     "state_bytes_per_slot",
     "conv_bytes_per_slot",
@@ -287,15 +307,19 @@ def _split() -> None:
 
 
 def _scheduler() -> None:
-    toggles = ["disable_overlap_schedule", "skip_decode_lock", "disable_radix_cache"]
-    for name in toggles if st.session_state["model"] else [*toggles, "extra_buffer_supported"]:
-        st.toggle(label(name), st.session_state[name], key=name, help=FIELDS[name].description)
+    for name in ("disable_overlap_schedule", "skip_decode_lock", "disable_radix_cache"):
+        _toggle(name)
     _typed("page_size")
     _typed("mamba_track_interval")
+    _choice("linear_attn_backend", get_args(LinearBackend))
+    _choice("attention_backend", get_args(AttentionBackend))
+    for name in ("enable_unified_memory", "enable_hierarchical_cache", "enable_int8_mamba_checkpoint"):
+        _toggle(name)
 
 
 def _speculation() -> None:
     _choice("speculative_algorithm", get_args(Algorithm))
+    _typed("speculative_eagle_topk")
     _typed("draft_kv_bytes_per_token")
     _choice("replayssm", get_args(ReplaySsm))
     _typed("linear_replayssm_cache_len")
@@ -309,6 +333,8 @@ def _ranks() -> None:
     if not st.session_state["model"]:
         _typed("state_bytes_all_stages", placeholder="unknown")
     _choice("disaggregation_mode", get_args(Role))
+    _toggle("disaggregation_decode_enable_radix_cache")
+    _choice("disaggregation_transfer_backend", get_args(Transfer))
 
 
 def _limits() -> None:
@@ -336,6 +362,10 @@ def _name() -> None:
 
 def _bytes() -> None:
     _name()
+    st.text_input(
+        _title("architecture"), st.session_state["architecture"], key="architecture", help=_help("architecture")
+    )
+    _typed("index_page_tokens", placeholder="none")
     _choice("family", get_args(Family))
     _typed("state_bytes_per_slot", source="state_bytes_source")
     _typed("conv_bytes_per_slot", source="state_bytes_source", placeholder="unknown")
@@ -372,6 +402,10 @@ def _whole(name: str) -> int:
 
 def _slider(name: str, options: "range | list[int]") -> None:
     st.select_slider(_title(name), list(options), st.session_state[name], key=name, help=_help(name))
+
+
+def _toggle(name: str) -> None:
+    st.toggle(label(name), st.session_state[name], key=name, help=FIELDS[name].description)
 
 
 def _choice(name: str, options: tuple[str, ...], place: Any = st) -> None:

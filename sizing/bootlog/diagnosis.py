@@ -18,9 +18,11 @@ from sizing.bootlog import Boot, Exact, Facts, Inputs, Measured, exact_bytes, in
 from sizing.bootlog.inputs import ASSUMED
 from sizing.bootlog.joined import joined
 from sizing.bootlog.release import releases_text
+from sizing.bootlog.settings import latest
 from sizing.command import Command
 from sizing.engine.pools import Rank, pools_from_slots, rank_of
 from sizing.engine.split import slots_set
+from sizing.releases.architectures import support_of
 from sizing.scenario.from_model import FILLED, geometry_of, servable
 from sizing.scenario.inputs import Scenario, read_scenario
 
@@ -71,6 +73,11 @@ def _fits(exact: Exact) -> bool:
     return exact.state is not None and exact.kv is not None
 
 
+def _served(facts: Facts, exact: Exact) -> bool:
+    """Whether the release of the log has the model; where not, another one of the same shapes ran."""
+    return support_of(exact.architecture or "", latest(facts.releases)).served
+
+
 def diagnose(
     boot: Boot, *, model: str | None = None, command: Command | None = None, stated: dict[str, Any] | None = None
 ) -> Diagnosis:
@@ -85,7 +92,7 @@ def diagnose(
     if model is None:
         model = likely_model(facts, models_that_fit(facts))
     exact = exact_bytes(facts, geometry_of(model)) if model else Exact()
-    fits = model if model and _fits(exact) else ""
+    fits = model if model and _fits(exact) and _served(facts, exact) else ""
     inputs = _without_stated(inputs_of(facts, exact if model else None), stated)
     found = Diagnosis(facts, fits, inputs, both.differ, both.known)
     values = _with_command(inputs, asked)

@@ -18,6 +18,7 @@ from sizing.bootlog.measure import Measured
 from sizing.bootlog.release import releases_text
 from sizing.bootlog.settings import latest
 from sizing.engine.slots_per_request import slots_per_request
+from sizing.releases.architectures import support_of
 from sizing.scenario.inputs import DEFAULT_RATIO, DEFAULTS, Scenario
 
 LOG, MODEL, ASSUMED = "boot log", "model geometry", "assumed"
@@ -61,19 +62,13 @@ def inputs_of(facts: Facts, exact: Exact | None = None) -> Inputs:
 def _given(facts: Facts, exact: Exact) -> Iterator[_Given]:
     yield from _flags(facts)
     yield from (_Given(name, value, ASSUMED) for name, value in _tells_slots(facts, exact).items())
-    yield _architecture(facts, exact)
+    yield _Given("architecture", _architecture(facts, exact), MODEL if exact.architecture else LOG)
     yield from _state(facts, exact)
     yield from _kv(facts, exact)
     yield from _drafts(facts, exact)
     yield _Given("rest_gib", _rounded(facts.rest))
     yield _Given("release", latest(facts.releases), LOG if len(facts.releases) == 1 else ASSUMED)
     yield _Given("context_length", facts.context_length)
-
-
-def _architecture(facts: Facts, exact: Exact) -> _Given:
-    if exact.architecture:
-        return _Given("architecture", exact.architecture, MODEL)
-    return _Given("architecture", architecture_of(facts.model, facts.settings, facts.releases))
 
 
 # What decides S where flags or environment variables are not in the log: the first of these that gives the S that the
@@ -86,6 +81,7 @@ _SLOT_INPUTS: tuple[dict[str, Any], ...] = (
     {"mamba_radix_cache_strategy": "extra_buffer_lazy", "skip_decode_lock": True},
     {"mamba_radix_cache_strategy": "no_buffer", "page_size": 1, "disable_overlap_schedule": True},
     {"disable_radix_cache": True},
+    {"architecture": "KimiLinearForCausalLM"},  # a model whose radix cache the release turns off whatever the flags say
 )
 
 
@@ -95,12 +91,21 @@ def _tells_slots(facts: Facts, exact: Exact) -> dict[str, Any]:
         return {}
     stated = {item.name: item.value for item in _flags(facts) if item.value is not None}
     bytes_typed = {"model": "", "state_bytes_all_stages": DEFAULTS["state_bytes_per_slot"]}
-    model = {**bytes_typed, "architecture": _architecture(facts, exact).value}
-    base = stated | model | {"release": latest(facts.releases), "D": facts.draft_tokens or 0}
+    if architecture := _architecture(facts, exact):
+        stated["architecture"] = architecture
+    base = bytes_typed | stated | {"release": latest(facts.releases), "D": facts.draft_tokens or 0}
     for more in _SLOT_INPUTS:
         if all(stated.get(name, value) == value for name, value in more.items()) and _gives(base | more, facts.S):
             return more
     return {}
+
+
+def _architecture(facts: Facts, exact: Exact) -> str:
+    """The architecture of the model that the bytes match, or that the log names; empty where no release has it."""
+    found = exact.architecture
+    if found and support_of(found, latest(facts.releases)).served:
+        return found
+    return architecture_of(facts.model, facts.settings, facts.releases)
 
 
 def _gives(values: dict[str, Any], S: int) -> bool:

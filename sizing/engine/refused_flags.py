@@ -85,7 +85,12 @@ def _missing(scenario: Scenario, rules: Rules) -> Iterator[Refusal]:
         if not has_flag(release, flag.split()[0]):
             yield missing_flag(release, flag)
     if scenario.replayssm in ("spec", "both") and rules.spec_ring == "none":
-        yield missing_flag(release, "--enable-linear-replayssm-spec")
+        yield _flags(
+            "unrecognized arguments: --enable-linear-replayssm-spec",
+            f"SGLang {release} has no such flag: drop it, or choose SGLang 0.5.16 or newer (0.5.16 calls it "
+            "--enable-gdn-replayssm-spec, for GDN alone).",
+            "no_such_flag",
+        )
 
 
 def _used(scenario: Scenario) -> Iterator[str]:

@@ -70,10 +70,6 @@ STRATEGIES: tuple[tuple[str, dict[str, Any]], ...] = (
         {"mamba_radix_cache_strategy": "extra_buffer_lazy", "disaggregation_mode": "prefill"},
     ),
     (
-        "PD decode, whatever the strategy",
-        {"mamba_radix_cache_strategy": "extra_buffer_lazy", "disaggregation_mode": "decode"},
-    ),
-    (
         "extra_buffer, not supported",
         {"mamba_radix_cache_strategy": "extra_buffer", "architecture": LFM2},
     ),
@@ -81,6 +77,10 @@ STRATEGIES: tuple[tuple[str, dict[str, Any]], ...] = (
     (
         "no_buffer, page size above 1",
         {"mamba_radix_cache_strategy": "no_buffer", "disable_overlap_schedule": True},
+    ),
+    (
+        "PD decode, whatever the strategy",
+        {"mamba_radix_cache_strategy": "extra_buffer_lazy", "disaggregation_mode": "decode"},
     ),
 )
 
@@ -102,9 +102,8 @@ def releases_table() -> Table:
         title="What changed when",
         columns=("since", "what", "default S"),
         rows=tuple((change.since, change.words, _default_slots(change.since)) for change in CHANGES),
-        note=f"{FIRST_WORDS} Read from the wheels of {', '.join(RELEASES)}; the releases between were not read, and "
-        "neither was whether no_buffer with pages above 1 or with overlap is refused before 0.5.14: it is not refused "
-        "here. Source: engine-versions.md.",
+        note=f"{FIRST_WORDS} Read from the wheels of {', '.join(RELEASES)}; The S is that of Qwen3-Next; other "
+        "models differ (support-by-release.md). Source: engine-versions.md.",
     )
 
 
