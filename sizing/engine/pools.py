@@ -268,6 +268,7 @@ def rank_of(scenario: Scenario) -> Rank:
     rules, resolved = rules_of(scenario.release), resolve(scenario)
     check_at_sizing(scenario)
     _check_ring(scenario)
+    _check_window(scenario)
     return Rank(
         rules=rules,
         rest_gib=scenario.rest_gib,
@@ -283,13 +284,18 @@ def rank_of(scenario: Scenario) -> Rank:
         requests_charged=requests_charged(scenario),
         slots_divisor=_slots_divisor(scenario, rules),
         max_total_tokens=scenario.max_total_tokens,
-        headroom=_headroom(scenario, rules),
+        headroom=headroom_rows(scenario),
         window=_window(scenario),
     )
 
 
-def _headroom(scenario: Scenario, rules: Rules) -> int:
-    if not rules.eagle_headroom or not scenario.D or scenario.speculative_algorithm not in EAGLE_KIND:
+def headroom_rows(scenario: Scenario) -> int:
+    """Rows that EAGLE adds for each request up to 0.5.6, HEADROOM_BUFFER more besides; 0 where none are."""
+    if (
+        not rules_of(scenario.release).eagle_headroom
+        or not scenario.D
+        or scenario.speculative_algorithm not in EAGLE_KIND
+    ):
         return 0
     steps = scenario.speculative_num_steps or max(scenario.D - 1, 1)
     return steps * scenario.speculative_eagle_topk + scenario.D
@@ -298,6 +304,18 @@ def _headroom(scenario: Scenario, rules: Rules) -> int:
 def _window(scenario: Scenario) -> Window | None:
     size = window_bytes(scenario)
     return Window(scenario.sliding_window or 1, window_share(scenario), size) if size else None
+
+
+def _check_window(scenario: Scenario) -> None:
+    """With the radix cache off and a request count the window pool is sized by requests and by the prefill chunk
+    (`SWARequestCapPoolConfigurator`), which is no input here: no number rests on a guess."""
+    if not scenario.window_bytes_per_token or scenario.max_running_requests is None or radix_cache_is_on(scenario):
+        return
+    cure = (
+        "With the radix cache off and --max-running-requests the engine sizes the window pool by requests and "
+        "--chunked-prefill-size, which this tool does not do: leave one of them out."
+    )
+    raise RefusedError(Refusal(kind="not_served", engine_words="", cure=cure))
 
 
 def _check_ring(scenario: Scenario) -> None:

@@ -191,7 +191,6 @@ def suggested(geometry: Geometry, release: Release = LATEST) -> dict[str, Any]:
         "mamba_ssm_dtype": "bfloat16" if geometry.bfloat16_only else asked or "float32",
         "kv_cache_dtype": "fp8_e4m3" if auto.startswith("fp8") else "bfloat16",
         **({"context_length": geometry.context_length} if geometry.context_length else {}),
-        **({"mamba_full_memory_ratio": INKLING_RATIO} if isinstance(geometry.kv, SlidingGqa) else {}),
     }
 
 

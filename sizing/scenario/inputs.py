@@ -500,8 +500,8 @@ class Scenario(BaseModel):
         if not self.model and geometry is None:
             return self._without_model()._with_default_ratio()
         fields = _filled(self, geometry)
-        if self.draft_kv_layers is not None:
-            given |= self.model_fields_set.intersection(("draft_kv_bytes_per_token",))
+        if self.draft_kv_layers is not None and self.draft_kv_bytes_per_token:
+            given |= {"draft_kv_bytes_per_token"}
         for name in given:
             if getattr(self, name) != fields[name]:
                 raise ValueError(
