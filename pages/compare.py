@@ -6,7 +6,7 @@ from typing import get_args
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.parts.blocks import plain, table_text, unbroken
+from pages.parts.blocks import data_table, plain, table_text, unbroken
 from pages.parts.frame import KEPT, show_page
 from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
@@ -14,7 +14,7 @@ from pages.parts.presented import presented
 from pages.parts.sheet import show_sheet
 from sizing import RefusedError, Scenario, Sizing, solve
 from sizing.answers.compare import differing_inputs, headline_of, names_of, results, solved
-from sizing.answers.sweep import SweepInput, axis_of
+from sizing.answers.sweep import SweepInput, axis_of, sweep
 from sizing.exchange.exports import context_csv, curves_json, ratio_csv, result_csv, result_json
 from sizing.exchange.link import kept_to_query, to_query
 from sizing.exchange.scenario_file import MAX_LENGTH, from_file, to_file
@@ -161,13 +161,16 @@ def _sweep(scenario: Scenario) -> None:
     y = kept_box("sweep_y", SWEPT[1], partial(right.selectbox, "Up", SWEPT, format_func=label), SWEPT)
     try:
         sizing = solve(scenario)
-        figure = sweep_figure(sizing, axis_of(scenario, x), axis_of(scenario, y))
+        across, up = axis_of(scenario, x), axis_of(scenario, y)
+        figure = sweep_figure(sizing, across, up)
     except RefusedError as refused:
         st.error(plain(str(refused)))
     except ValueError as wrong:
         st.info(plain(str(wrong)))
     else:
         show_figures({"sweep": (figure, f"Requests that run over {label(x)} and {label(y)}.")}, key="sweep_figures")
+        if kept_box("sweep_rows", False, partial(st.toggle, "The same as rows to sort, search and download")):
+            data_table(sweep(scenario, across, up).frame(), key="sweep_frame")
 
 
 def _take_away(scenario: Scenario) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.parts.blocks import plain, table_text
+from pages.parts.blocks import data_table, plain, table_text
 from pages.parts.frame import show_page
 from pages.parts.inputs import OWN, take_suggested
 from pages.parts.kept import kept_box
@@ -21,7 +21,7 @@ from sizing.models import VERIFICATION_MEANS, Geometry, ModelRefusedError, byte_
 from sizing.models.fields import MAX_FILE_BYTES
 from sizing.models.gpus import GPUS, estimate_in_words, estimate_rest
 from sizing.models.reading import QUANTISATION
-from sizing.models.summary import AtWidth, at_widths, catalogue_rows, heads_note, layers_in_words
+from sizing.models.summary import AtWidth, at_widths, catalogue_rows, frame, heads_note, layers_in_words
 from sizing.scenario.from_model import (
     costs_in_words,
     draft_steps,
@@ -263,23 +263,7 @@ def _catalogue() -> None:
     if not rows:
         st.caption(plain(f"No model of the catalogue has “{wanted[:40]}” in its name."))
         return
-    st.container(height=460).markdown(
-        table_text(
-            ("model", "state layers", "KV layers", "family", "attention", "how sure", "also, of the same shapes"),
-            (
-                (
-                    row.entry.id,
-                    count(len(row.geometry.state_layers)) if row.geometry else "-",
-                    count(len(row.geometry.kv_layers)) if row.geometry else "-",
-                    row.geometry.family if row.geometry else row.why_not,
-                    row.geometry.attention if row.geometry else "-",
-                    row.entry.verification,
-                    ", ".join(row.entry.same_shapes) or "-",
-                )
-                for row in rows
-            ),
-        )
-    )
+    data_table(frame(rows), key="catalogue")
 
 
 @st.cache_data

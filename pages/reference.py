@@ -2,10 +2,12 @@
 
 import streamlit as st
 
-from pages.parts.blocks import plain, table
+from pages.parts.blocks import data_table, plain, table
 from pages.parts.frame import show_page
 from sizing import Scenario
 from sizing.explain import reference_tables as reference
+
+NUMBERS = ("measured", "ratio")  # tables of short cells, to be sorted, searched and downloaded; in others words wrap
 
 
 def show_reference(scenario: Scenario) -> None:
@@ -74,7 +76,11 @@ def show_reference(scenario: Scenario) -> None:
     for anchor, found, sentence in sections:
         st.subheader(plain(found.title), anchor=anchor)
         st.markdown(plain(sentence))
-        table(found.columns, found.rows, note=found.note)
+        if anchor in NUMBERS:
+            data_table(found.frame(), key=anchor)
+            st.caption(plain(found.note))
+        else:
+            table(found.columns, found.rows, note=found.note)
 
 
 show_page("Reference", show_reference)

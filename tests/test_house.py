@@ -52,7 +52,7 @@ def test_tool_finds_nothing(tool: str) -> None:
 
 
 def test_core_needs_no_interface() -> None:
-    """Every module of the core imports without Streamlit and without Plotly."""
+    """Every module of the core imports without Streamlit and Plotly, and without pandas, which takes long to import."""
     run(
         sys.executable,
         "-c",
@@ -60,7 +60,7 @@ def test_core_needs_no_interface() -> None:
         "names = [m.name for m in pkgutil.walk_packages(sizing.__path__, 'sizing.')]\n"
         "assert names, 'no module found'\n"
         "for name in names: __import__(name)\n"
-        "assert not {'streamlit', 'plotly'} & set(sys.modules)",
+        "assert not {'streamlit', 'plotly', 'pandas'} & set(sys.modules)",
     )
 
 
@@ -74,9 +74,18 @@ def test_public_names_are_documented() -> None:
 def test_readme_names_every_page() -> None:
     """Each file directly in pages/ is a page, and the README tells of it."""
     readme = (ROOT / "README.md").read_text()
-    pages = sorted((ROOT / "pages").glob("*.py"))
+    pages = sorted((ROOT / "pages").glob("[!_]*.py"))
     assert pages
     assert [page.name for page in pages if page.name not in readme] == []
+
+
+def test_every_package_is_declared() -> None:
+    """A new folder of the core or of the pages is named in pyproject.toml, or the wheel would lack it."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    folders = {file.parent.relative_to(ROOT) for top in ("sizing", "pages") for file in (ROOT / top).rglob("*.py")}
+    names = {".".join(folder.parts) for folder in folders}
+    dashboard = {"sizing.dashboard", *(f"sizing.dashboard.{name}" for name in names if name.startswith("pages"))}
+    assert set(declared) == {name for name in names if name.startswith("sizing")} | dashboard
 
 
 def test_readme_gives_the_two_commands() -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -39,3 +40,15 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, note: str = 
     st.markdown(table_text(columns, rows))
     if note:
         st.caption(plain(note))
+
+
+SHORT = 20  # rows up to which a frame is shown whole
+
+
+def data_table(frame: Any, *, key: str) -> None:
+    """A frame to sort, search and download as CSV; thousands are set apart, real numbers have five digits."""
+    formats = dict.fromkeys(frame.select_dtypes("integer"), "localized")
+    formats |= dict.fromkeys(frame.select_dtypes("floating"), "%.5g")
+    columns = {name: st.column_config.NumberColumn(format=form) for name, form in formats.items()}
+    height: Literal["content", "auto"] = "content" if len(frame) <= SHORT else "auto"
+    st.dataframe(frame, hide_index=True, column_config=columns, height=height, key=key)

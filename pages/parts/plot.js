@@ -87,6 +87,8 @@ export default function ({ data, parentElement }) {
     draw(Plotly, root, data);
     frame.observe(root);
     repaint.observe(root.closest(".stApp"), { attributes: true }); // its class changes with the theme
+  }, (error) => {
+    root.textContent = `No figures: ${error.message}. The words and tables hold; reload the page to try again.`;
   });
   return () => {
     shown = false;

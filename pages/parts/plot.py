@@ -1,22 +1,21 @@
 """Figures on a page: Plotly, kept mounted between reruns so that a slider move updates instead of redrawing.
 
-plotly.js comes from the plotly package; it is copied once into static/, which Streamlit serves, and so nothing
-is fetched from the network.
+plotly.js is served from the plotly package itself: nothing is fetched from the network, and nothing is written.
 """
 
-import os
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import plotly
 import streamlit as st
-from plotly.offline import get_plotlyjs
+from streamlit.components.v1 import declare_component
 
 from sizing.figures import DARK, LIGHT
 from sizing.figures.theme import Figure
 
 HERE = Path(__file__).parent
-STATIC = HERE.parent.parent / "static"
+PLOTLY = Path(plotly.__file__).parent / "package_data"  # of the plotly package; it holds plotly.min.js
 
 _component = st.components.v2.component(
     "figures",
@@ -61,11 +60,8 @@ def _config(name: str) -> dict[str, Any]:
 
 @st.cache_resource
 def _plotly_url() -> str:
-    """The address of plotly.js below the page's own; the release in its name keeps browsers from using an old copy."""
-    name = f"plotly-{version('plotly')}.min.js"
-    if not (STATIC / name).exists():
-        STATIC.mkdir(exist_ok=True)
-        draft = STATIC / f"{name}.{os.getpid()}"  # another process may be writing the same file
-        draft.write_text(get_plotlyjs(), encoding="utf-8")
-        draft.replace(STATIC / name)
-    return f"app/static/{name}"
+    """The address of plotly.js below the page's own; the release in it keeps browsers from using an old copy.
+
+    A component is Streamlit's way to serve a folder that is not beside the app.
+    """
+    return f"component/{declare_component('plotly', PLOTLY).name}/plotly.min.js?{version('plotly')}"

@@ -1,14 +1,18 @@
 """Scenarios side by side: every number beside the first one's, and only the inputs in which they differ."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sizing.answers.solve import Sizing, solve
+from sizing.basics.frames import DEPLOYMENT_REQUESTS, frame_of
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import GIB, count, number, ratio_text, requests_text, rest_text, stated_ratio_text, tokens_text
 from sizing.engine.slots_per_request import resolve
 from sizing.engine.split import Split
-from sizing.scenario.inputs import FIELDS, LABELS, Scenario, value_text
+from sizing.scenario.inputs import FIELDS, LABELS, Scenario, named_with_unit, value_text
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 NOTHING = "-"
 
@@ -203,11 +207,48 @@ def _binding(found: Sizing | Refusal) -> str:
 
 def differing_inputs(scenarios: tuple[Scenario, ...]) -> tuple[Row, ...]:
     """Only the inputs that are not the same everywhere."""
-    dumps = [scenario.stated() for scenario in scenarios]
-    names = dict.fromkeys(name for dump in dumps for name in dump if name != "name")
-    rows = []
-    for name in names:
-        values = [getattr(scenario, name) for scenario in scenarios]
-        if any(value != values[0] for value in values):
-            rows.append(Row(LABELS[name], tuple(value_text(name, value) for value in values)))
-    return tuple(rows)
+    found = _differing(scenarios).items()
+    return tuple(Row(LABELS[name], tuple(value_text(name, value) for value in values)) for name, values in found)
+
+
+def _differing(scenarios: tuple[Scenario, ...]) -> dict[str, list[Any]]:
+    """The values of each input that is not the same everywhere."""
+    names = dict.fromkeys(name for scenario in scenarios for name in scenario.stated() if name != "name")
+    values = {name: [getattr(scenario, name) for scenario in scenarios] for name in names}
+    return {name: each for name, each in values.items() if any(value != each[0] for value in each)}
+
+
+# How `frame` names the quantities of `results`.
+COLUMNS = {
+    "runs at L": f"runs [{DEPLOYMENT_REQUESTS}]",
+    "runs at r*": f"runs_at_r_star [{DEPLOYMENT_REQUESTS}]",
+    "best split": f"best_runs [{DEPLOYMENT_REQUESTS}]",
+    "r*": "r_star [-]",
+    "K, state slots": "slots [slots per rank]",
+    "mamba clamp": f"clamp [{DEPLOYMENT_REQUESTS}]",
+    "KV cap at L": f"kv_cap [{DEPLOYMENT_REQUESTS}]",
+    "idle [GiB]": "idle [GiB per rank]",
+}
+
+
+def frame(scenarios: tuple[Scenario, ...]) -> "DataFrame":
+    """One row a scenario: its name, the inputs in which they differ, what binds, the numbers of `results`.
+
+    Where the engine refuses, `refusal` says why and the numbers that then do not exist are missing.
+    """
+    found = solved(scenarios)
+    numbers = [_numbers(item) for item in found]
+    return frame_of(
+        {
+            "name": list(names_of(scenarios)),
+            **{named_with_unit(name): values for name, values in _differing(scenarios).items()},
+            "binds": [None if (text := _binding(item)) == NOTHING else text for item in found],
+            **{column: [each.get(quantity) for each in numbers] for quantity, column in COLUMNS.items()},
+            "refusal": [_refusal(item) for item in found],
+        }
+    )
+
+
+def _refusal(found: Sizing | Refusal) -> str | None:
+    refused = found if isinstance(found, Refusal) else found.now
+    return refused.sentence if isinstance(refused, Refusal) else None

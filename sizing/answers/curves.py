@@ -1,12 +1,13 @@
 """The same rules over arrays: requests against L at a given split, and against r at a given L."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.optimum import running
+from sizing.basics.frames import REQUESTS, frame_of
 from sizing.engine.pools import (
     kv_cap,
     pools_from_slots,
@@ -17,6 +18,9 @@ from sizing.engine.pools import (
 )
 from sizing.engine.split import Split
 from sizing.scenario.inputs import Scenario
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Integers = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -36,6 +40,11 @@ class ContextCurve(BaseModel):
     kv_cap: Any
     runs: Any
 
+    def frame(self) -> "DataFrame":
+        """One row a context length."""
+        counts = {f"{name} [{REQUESTS}]": getattr(self, name) for name in ("clamp", "admitted", "kv_cap", "runs")}
+        return frame_of({"L [tokens]": self.L, **counts})
+
 
 class RatioCurve(BaseModel):
     """One deployment over ratios at its L. Arrays of one shape; requests per rank."""
@@ -46,6 +55,11 @@ class RatioCurve(BaseModel):
     clamp: Any
     kv_cap: Any
     runs: Any
+
+    def frame(self) -> "DataFrame":
+        """One row a ratio."""
+        counts = {f"{name} [{REQUESTS}]": getattr(self, name) for name in ("clamp", "kv_cap", "runs")}
+        return frame_of({"ratio [-]": self.ratio, **counts})
 
 
 def context_grid(split: Split, points: int = 121) -> Integers:

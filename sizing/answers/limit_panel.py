@@ -1,14 +1,20 @@
 """The panel of limits: each one, which binds, which is next behind it, and the flag value that lifts the first."""
 
+from typing import TYPE_CHECKING
+
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.solve import Sizing
+from sizing.basics.frames import REQUESTS, frame_of
 from sizing.basics.problems import Refusal
 from sizing.basics.units import count, ratio_range_text, requests_text
 from sizing.engine.limits import Limit
 from sizing.engine.pools import asked_divisor, is_pinned, pin_from_slots, pin_is_ignored, ratio_is_ignored
 from sizing.engine.split import Split
 from sizing.scenario.inputs import Scenario
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 class Lift(BaseModel):
@@ -47,6 +53,20 @@ def lift_rows(sizing: Sizing) -> list[tuple[str, ...]]:
     return [
         (row.place, row.limit.name, count(row.limit.requests), row.limit.why, row.lifted_by) for row in lifts(sizing)
     ]
+
+
+def frame(sizing: Sizing) -> "DataFrame":
+    """One row a limit, the smallest first; no row where the engine refuses."""
+    rows = lifts(sizing)
+    return frame_of(
+        {
+            "place": [row.place for row in rows],
+            "limit": [row.limit.name for row in rows],
+            f"requests [{REQUESTS}]": [row.limit.requests for row in rows],
+            "why": [row.limit.why for row in rows],
+            "lifted_by": [row.lifted_by for row in rows],
+        }
+    )
 
 
 def _value(sizing: Sizing, now: Split) -> str:

@@ -7,7 +7,7 @@ own, solved over the whole other axis at once.
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from sizing import specification
 from sizing.answers.curves import L_HIGH, L_LOW
 from sizing.answers.optimum import running
 from sizing.basics.dtypes import KvDtype, StateDtype
+from sizing.basics.frames import REQUESTS, frame_of
 from sizing.basics.problems import RefusedError
 from sizing.basics.units import flag_ratio
 from sizing.engine.pools import (
@@ -30,7 +31,10 @@ from sizing.engine.pools import (
     slots_without_radix,
 )
 from sizing.engine.split import slots_unpinned
-from sizing.scenario.inputs import MAX_REQUESTS, Scenario, changed, label
+from sizing.scenario.inputs import MAX_REQUESTS, Scenario, changed, label, named_with_unit
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 SweepInput = Literal[
     "L",
@@ -98,6 +102,20 @@ class Sweep(BaseModel):
     ridge: tuple[float | None, ...] | None
     """r* [-] for each value of the other axis where one axis is the ratio, None where the engine ignores the ratio or
     refuses the flags; None for all where there is no such value."""
+
+    def frame(self) -> "DataFrame":
+        """One row a cell, x quickest: both values, what runs, whether it is refused, and r* where a ratio is swept."""
+        down, across = len(self.y.values), len(self.x.values)
+        columns: dict[str, Any] = {
+            named_with_unit(self.x.name): [*self.x.values] * down,
+            named_with_unit(self.y.name): [value for value in self.y.values for _ in range(across)],
+            f"runs [{REQUESTS}]": self.runs.ravel(),
+            "refused": self.refused.ravel(),
+        }
+        if self.ridge is not None:
+            ridge = np.array([np.nan if ratio is None else ratio for ratio in self.ridge])
+            columns["r_star [-]"] = np.repeat(ridge, across) if self.x.name == RATIO else np.tile(ridge, down)
+        return frame_of(columns)
 
 
 Grid = NDArray[np.int32]

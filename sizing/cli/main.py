@@ -5,10 +5,10 @@ import os
 import sys
 from io import TextIOWrapper
 
-from sizing.cli import log, model, plan, target, traffic
+from sizing.cli import dashboard, log, model, plan, target, traffic
 from sizing.cli.shared import StopError, print_json
 
-COMMANDS = (plan, model, target, traffic, log)
+COMMANDS = (plan, model, target, traffic, log, dashboard)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -22,9 +22,20 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    """What is typed; only `dashboard` takes options that are not declared here, which are Streamlit's."""
+    parser = _parser()
+    options, others = parser.parse_known_args(arguments)
+    if "streamlit" in options:
+        options.streamlit = others
+    elif others:
+        parser.error(f"unrecognized arguments: {' '.join(others)}")
+    return options
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; gives the exit status: 0 solved, 1 the engine would refuse, 2 wrong input."""
-    options = _parser().parse_args(arguments)
+    options = _options(arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a quotation mark still gets the numbers

@@ -4,18 +4,16 @@ Integers are exact. A CSV begins with lines after "#" that name the tool and eve
 line of column names with units, then the rows.
 """
 
-import csv
-import io
 import json
-from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sizing.answers.curves import RatioCurve, context_grid, over_context, over_ratio
+from sizing.answers.curves import ContextCurve, RatioCurve, context_grid, over_context, over_ratio
 from sizing.answers.flip_points import flips
 from sizing.answers.limit_panel import lifts
 from sizing.answers.solve import Sizing
+from sizing.basics.frames import REQUESTS
 from sizing.basics.problems import Refusal
 from sizing.engine.split import Split
 from sizing.exchange.sizing_answer import sizing_answer
@@ -25,6 +23,9 @@ from sizing.figures.ratio import ratios_drawn
 from sizing.figures.theme import LIGHT, PRODUCT, Figure, painted
 from sizing.scenario.inputs import Scenario, extra
 from sizing.version import tool_version
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 SPLITS = ("now", "balanced", "default", "pinned")  # the fields of Sizing that hold a split
 
@@ -65,36 +66,45 @@ SPLIT_UNITS = {
     "crossing": "tokens",
 }
 MEMORY_UNIT = "bytes per rank"
-REQUESTS = "requests per rank"
 
 
 def context_csv(sizing: Sizing) -> str:
     """Requests over context length, for the split that is set and for the balanced one."""
-    columns = ("split", "L [tokens]", *(f"{name} [{REQUESTS}]" for name in ("clamp", "admitted", "kv_cap", "runs")))
-    rows = [
-        (name, L, curve["clamp"], curve["admitted"], cap, runs)
-        for name, curve in over_contexts(sizing).items()
-        for L, cap, runs in zip(curve["L"], curve["kv_cap"], curve["runs"], strict=True)
-    ]
-    return _csv(sizing.scenario, "requests over the context length L", columns, rows)
+    return _csv(sizing.scenario, "requests over the context length L", context_frame(sizing))
 
 
 def ratio_csv(sizing: Sizing) -> str:
     """Requests over the ratio at the scenario's L."""
-    curve = over_ratios(sizing)
-    columns = ("ratio [-]", *(f"{name} [{REQUESTS}]" for name in ("clamp", "kv_cap", "runs")))
-    rows = zip(curve["ratio"], curve["clamp"], curve["kv_cap"], curve["runs"], strict=True)
-    return _csv(sizing.scenario, "requests over --mamba-full-memory-ratio", columns, rows)
+    return _csv(sizing.scenario, "requests over --mamba-full-memory-ratio", over_ratios(sizing).frame())
 
 
 def result_csv(sizing: Sizing) -> str:
     """Every number of the result, one a row; `split` is empty where it belongs to none."""
+    return _csv(sizing.scenario, "the result", result_frame(sizing))
+
+
+def context_frame(sizing: Sizing) -> "DataFrame":
+    """One row a split, the one that is set and the balanced one, and context length."""
+    from pandas import concat
+
+    frames = {name: curve.frame() for name, curve in over_contexts(sizing).items()}
+    if not frames:
+        nothing = np.array([], np.int64)
+        curve = ContextCurve(L=nothing, clamp=0, admitted=0, kv_cap=nothing, runs=nothing)
+        frames = {"now": curve.frame()}
+    return concat(frames, names=["split"]).reset_index("split").reset_index(drop=True)
+
+
+def result_frame(sizing: Sizing) -> "DataFrame":
+    """One row a number of the result, with its unit and the split it belongs to; `value` holds each as it is."""
+    from pandas import DataFrame
+
     rows: list[tuple[Any, ...]] = [
         (name, unit, "", getattr(sizing, name)) for name, unit in {"S": "slots per request", **UNITS}.items()
     ]
     for name in SPLITS:
         rows += _split_rows(name, getattr(sizing, name))
-    return _csv(sizing.scenario, "the result", ("quantity", "unit", "split", "value"), rows)
+    return DataFrame(rows, columns=["quantity", "unit", "split", "value"], dtype=object)
 
 
 def _split_rows(name: str, split: Split | Refusal | None) -> list[tuple[Any, ...]]:
@@ -113,8 +123,8 @@ def curves_json(sizing: Sizing) -> str:
             "tool": _tool(),
             "inputs": sizing.scenario.model_dump(mode="json"),
             "units": units,
-            "over_context": over_contexts(sizing),
-            "over_ratio": over_ratios(sizing),
+            "over_context": {name: _lists(curve) for name, curve in over_contexts(sizing).items()},
+            "over_ratio": _lists(over_ratios(sizing)),
         }
     )
 
@@ -140,36 +150,29 @@ def figure_json(figure: Figure, palette: dict[str, str] = LIGHT) -> str:
     return _json(painted(figure, palette))
 
 
-def over_contexts(sizing: Sizing) -> dict[str, dict[str, Any]]:
+def over_contexts(sizing: Sizing) -> dict[str, ContextCurve]:
     """The curve over L of the split that is set and of the balanced one, where the engine starts with it."""
     found = {"now": sizing.now, "balanced": sizing.balanced}
     return {name: _over_context(split, sizing.scenario.L) for name, split in found.items() if isinstance(split, Split)}
 
 
-def _over_context(split: Split, own: int) -> dict[str, Any]:
-    curve = over_context(split, np.union1d(context_grid(split), np.array([own], dtype=np.int64)))
-    return {
-        "clamp": curve.clamp,
-        "admitted": curve.admitted,
-        "L": curve.L.tolist(),
-        "kv_cap": curve.kv_cap.tolist(),
-        "runs": curve.runs.tolist(),
-    }
+def _over_context(split: Split, own: int) -> ContextCurve:
+    return over_context(split, np.union1d(context_grid(split), np.array([own], dtype=np.int64)))
 
 
-def over_ratios(sizing: Sizing) -> dict[str, list[Any]]:
+def over_ratios(sizing: Sizing) -> RatioCurve:
     """The curve over r at the scenario's L, at the ratios of the figure and at the one that is set."""
-    curve: RatioCurve = over_ratio(sizing.scenario, np.union1d(ratios_drawn(sizing), [sizing.ratio_now]))
-    return {name: getattr(curve, name).tolist() for name in ("ratio", "clamp", "kv_cap", "runs")}
+    return over_ratio(sizing.scenario, np.union1d(ratios_drawn(sizing), [sizing.ratio_now]))
 
 
-def _csv(scenario: Scenario, what: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    text = io.StringIO()
-    text.write("".join(f"# {line}\n" for line in (f"{_tool()}: {what}", *_input_lines(scenario))))
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return text.getvalue()
+def _lists(curve: ContextCurve | RatioCurve) -> dict[str, Any]:
+    """The arrays of a curve as lists; what is one number for all of it stays one."""
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in curve}
+
+
+def _csv(scenario: Scenario, what: str, frame: "DataFrame") -> str:
+    header = "".join(f"# {line}\n" for line in (f"{_tool()}: {what}", *_input_lines(scenario)))
+    return header + str(frame.to_csv(index=False, lineterminator="\n"))
 
 
 def _input_lines(scenario: Scenario) -> list[str]:

@@ -5,12 +5,13 @@ words: compute-mamba-ratio.md (the specification) and engine-sizing.md (SGLang 0
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.solve import Sizing, solve
 from sizing.basics.dtypes import KvDtype, StateDtype
+from sizing.basics.frames import frame_of
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, number, ratio_text, tokens_text
 from sizing.engine.pools import SPECULATION_REQUESTS, slot_bytes, token_bytes
@@ -22,6 +23,9 @@ from sizing.explain.published_examples import ByteConstants, Measured
 from sizing.releases.rules import CHANGES, RELEASES, Release
 from sizing.scenario.inputs import DEFAULT_RATIO, Scenario, changed
 from sizing.specification import FRAGILE_RATIO, optimal_ratio, token_equiv
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 NOTHING = "-"  # a cell that has no value: not printed, not published, not reachable
 UNKNOWN = "unknown"  # a value we lack an input for
@@ -38,6 +42,21 @@ class Table(BaseModel):
     rows: tuple[tuple[str, ...], ...]
     note: str
     """Where it comes from and how to read it."""
+
+    def frame(self) -> "DataFrame":
+        """The same cells, to be sorted and searched: a column of numbers as numbers, any other as it is."""
+        columns = zip(self.columns, zip(*self.rows, strict=True), strict=True)
+        return frame_of({name: _numbers(cells) for name, cells in columns})
+
+
+def _numbers(cells: tuple[str, ...]) -> list[Any]:
+    """The cells as whole numbers, else as real ones, else as they are; NOTHING is a number that is missing."""
+    for read in (int, float):
+        try:
+            return [None if cell == NOTHING else read(cell.replace(",", "")) for cell in cells]
+        except ValueError:
+            continue
+    return [*cells]
 
 
 # --- S -----------------------------------------------------------------------------------------------

@@ -1,14 +1,19 @@
 """A model in words and rows: its bytes at each TP width, and how it stands in the catalogue."""
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
 from sizing.basics.dtypes import KvDtype, StateDtype
+from sizing.basics.frames import frame_of
 from sizing.basics.units import count
 from sizing.models.catalogue import Entry, catalogue
 from sizing.models.geometry import Geometry, attention_heads_divide, kv_bytes_per_token, state_bytes
 from sizing.models.reading import read_config
 from sizing.models.refusal import ModelRefusedError
 from sizing.specification import token_equiv
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 TP_WIDTHS = (1, 2, 4, 8, 16)
 
@@ -86,3 +91,25 @@ def _row(item: Entry) -> CatalogueRow:
         return CatalogueRow(item, read_config(item.config, item.quantisation), "")
     except ModelRefusedError as refused:
         return CatalogueRow(item, None, str(refused))
+
+
+def frame(rows: Iterable[CatalogueRow] | None = None) -> "DataFrame":
+    """One row a checkpoint of the catalogue, or of the rows given: its layers, and how sure the entry is.
+
+    A model that is refused has no layers; `refusal` says why.
+    """
+    each = [*(catalogue_rows() if rows is None else rows)]
+    shapes = [row.geometry for row in each]
+    return frame_of(
+        {
+            "model": [row.entry.id for row in each],
+            "state_layers [layers]": [len(shape.state_layers) if shape else None for shape in shapes],
+            "kv_layers [layers]": [len(shape.kv_layers) if shape else None for shape in shapes],
+            "layers [layers]": [shape.layers if shape else None for shape in shapes],
+            "family": [shape.family if shape else None for shape in shapes],
+            "attention": [shape.attention if shape else None for shape in shapes],
+            "how_sure": [row.entry.verification for row in each],
+            "same_shapes": [", ".join(row.entry.same_shapes) for row in each],
+            "refusal": [row.why_not for row in each],
+        }
+    )

@@ -687,6 +687,12 @@ def extra(name: str, key: str) -> str:
     return str(found[key]) if isinstance(found, dict) else ""
 
 
+def named_with_unit(name: str) -> str:
+    """A field as a table's column names it: kv_bytes_per_token [bytes per rank], D [-], mamba_ssm_dtype."""
+    unit = extra(name, "unit") or ("-" if type(DEFAULTS[name]) in (int, float) else "")
+    return f"{name} [{unit}]" if unit else name
+
+
 def label(name: str) -> str:
     """What a user calls a field: its flag where the engine has one, else the first words of its title."""
     title = str(FIELDS[name].title).split(",")[0]

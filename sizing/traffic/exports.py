@@ -1,12 +1,19 @@
 """What traffic gives, as JSON: every number of the page with its inputs."""
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sizing.traffic.mix import Counts
+import numpy as np
+
+from sizing.basics.frames import frame_of
+from sizing.traffic.held import Held
+from sizing.traffic.mix import Counts, Mix
 from sizing.traffic.running import MODEL_ERROR, Traffic
 from sizing.traffic.words import QUANTILES
 from sizing.version import tool_version
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 def traffic_json(traffic: Traffic) -> str:
@@ -33,6 +40,27 @@ def traffic_json(traffic: Traffic) -> str:
     return json.dumps(found, indent=2, allow_nan=False)
 
 
-def _figures(counts: Counts) -> dict[str, Any]:
-    quantiles = {f"p{round(share * 100)}": counts.quantile(share) for share in QUANTILES}
-    return {"mean": counts.mean, **quantiles, "longest": int(counts.values[-1])}
+def lengths_frame(traffic: Traffic) -> "DataFrame":
+    """One row for input, output and their sum, where they are known, and one for what a request in flight holds."""
+    parts: dict[str, Counts | Held] = {**traffic.mix.parts, "held in flight": traffic.one}
+    figures = [_figures(part) for part in parts.values()]
+    columns = {f"{name} [tokens]": [each[name] for each in figures] for name in figures[0]}
+    return frame_of({"part": list(parts), **columns})
+
+
+def histogram_frame(mix: Mix) -> "DataFrame":
+    """One row for each part of the lengths and each length that occurs in it, with how many requests have it."""
+    parts = mix.parts.items()
+    return frame_of(
+        {
+            "part": np.repeat([name for name, _ in parts], [len(counts.values) for _, counts in parts]),
+            "length [tokens]": np.concatenate([counts.values for _, counts in parts]),
+            "count [requests]": np.concatenate([counts.counts for _, counts in parts]),
+        }
+    )
+
+
+def _figures(lengths: Counts | Held) -> dict[str, Any]:
+    quantiles = {f"p{round(share * 100)}": lengths.quantile(share) for share in QUANTILES}
+    longest = lengths.most if isinstance(lengths, Held) else int(lengths.values[-1])
+    return {"mean": lengths.mean, **quantiles, "longest": longest}
