@@ -242,11 +242,12 @@ def log(sizing_command: Run) -> Run:
 
 def test_the_command_reads_a_file_and_standard_input(log: Run) -> None:
     """The same words from both; status 0 for a boot that started, 1 for a refused one, 2 for no log."""
-    status, printed, said = log(str(WORKED))
+    status, printed, said = log(str(WORKED), "--L", "9216")
     assert (status, said) == (0, "")
     assert "51 requests run at L = 9,216: the state pool binds." in printed
     assert any(line.split() == ["K,", "state", "slots", "257", "/", "257"] for line in printed.splitlines())
-    assert log("-", stdin=WORKED.read_bytes()) == (0, printed, "")
+    assert log("-", "--length", "9K", stdin=WORKED.read_bytes()) == (0, printed, "")
+    assert "The engine admits 51 requests: the state pool binds." in log(str(WORKED))[1]
     assert log(str(GOLDEN / "field" / "F25.log"))[0] == 1
     assert log(str(GOLDEN / "field" / "F39.log"))[0] == 2
     assert log("no such file")[0] == 2

@@ -46,8 +46,7 @@ def log_answer(log: Log, command: Command | None = None, L: int | None = None, m
         nothing = _no_boot(log)
         return LogAnswer(nothing, None, (nothing.words,))
     if model is None:
-        facts = settled(boot, command)
-        model = named_model(facts.settings.model_path, models_that_fit(facts))
+        model = _named(boot, command)
     found = diagnose(boot, model=model, command=command, stated={} if L is None else {"L": L})
     numbers = _Numbers(boot, found, L)
     cure, why = _cure(boot, command, found, numbers)
