@@ -74,6 +74,14 @@ def _cure(boot: Boot, command: Command | None, found: Diagnosis, numbers: "_Numb
     return cure_of(found, command, numbers.runs) if numbers.L is not None else (None, "")
 
 
+def _named(boot: Boot, command: Command | None) -> str:
+    """The model that log or command name, where the printed sizes allow its bytes."""
+    facts = settled(boot, command)
+    paths = (facts.settings.model_path, command.model_path if command else None)
+    fits = models_that_fit(facts) if any(paths) else ()
+    return next((name for path in paths if (name := named_model(path, fits))), "")
+
+
 def _no_boot(log: Log) -> SizingAnswer:
     words = " ".join(problem.sentence for problem in log.problems) or "Nothing of an SGLang boot was found."
     kind = "not_a_log" if log.kind == "boots" else log.kind
