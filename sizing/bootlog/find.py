@@ -11,7 +11,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from sizing.bootlog.arguments import ARGUMENTS, MAX_CHARACTERS, read_arguments
-from sizing.bootlog.forms import ANCHORS, BEGINNINGS, CUT, DECODE_ANCHOR, Match, matches
+from sizing.bootlog.forms import ANCHORS, BEGINNINGS, CUT, DECODE_ANCHOR, LONG_ANCHORS, Match, matches
 from sizing.bootlog.prefix import NEW_LINE, Rank, plain, rank_before, source_of
 from sizing.bootlog.said import Decode, Said, StatePool
 
@@ -24,7 +24,6 @@ MAX_MESSAGES = 100_000  # a bound for hostile input; 512 ranks that boot ten tim
 MAX_CAREFUL = 32 * 2**20  # the same, for the bytes of lines that are read with care
 MAX_DECODES = 32  # decode batches looked at for each boot: one says how large the state pool is
 
-_ANCHORS = tuple(anchor.encode() for anchor in ANCHORS)
 _DECODE = DECODE_ANCHOR.encode()
 _EDGE = re.compile(rb"[\r\n]")
 _SPACES = re.compile(r"\s+")
@@ -56,6 +55,7 @@ class Finder:
 
     def __init__(self, widest: int | None = None) -> None:
         self._widest = widest
+        self._anchors = tuple(anchor.encode() for anchor in (ANCHORS if widest is None else LONG_ANCHORS))
         self._buffer = b""
         self._from = 0  # where the search goes on in the buffer
         self._done = 0  # up to where lines were read
@@ -83,7 +83,7 @@ class Finder:
         if until <= self._from:
             return
         counted = self._from
-        for hit in self._anchors(until):
+        for hit in self._hits(until):
             if hit < self._from or self.gave_up:
                 continue
             self.gave_up = self._messages_read > MAX_MESSAGES or self._careful > MAX_CAREFUL
@@ -94,8 +94,8 @@ class Finder:
         self._line += self._buffer.count(b"\n", counted, end)
         self._from = end
 
-    def _anchors(self, until: int) -> list[int]:
-        hits = [hit for anchor in _ANCHORS for hit in self._found(anchor, until)]
+    def _hits(self, until: int) -> list[int]:
+        hits = [hit for anchor in self._anchors for hit in self._found(anchor, until)]
         hits += islice(self._found(_DECODE, until), max(MAX_DECODES - self._decodes, 0))
         return sorted(hits)
 

@@ -128,7 +128,7 @@ WARNINGS = (
     Form(
         "capped by the state pool, cut",
         _pattern(
-            r"max_running_requests is capped to <requests:n> (?:by the mamba state cache "
+            r"max_running_requests is capped to <requests:n> by(?: the mamba state cache "
             r"\(max_mamba_cache_size=<slots:n>,(?: <S:n> state)?)?"
         ),
         lambda found: said.Capped(_count(found, "requests"), _whole(found, "slots"), _whole(found, "S")),
@@ -491,17 +491,25 @@ FORMS: tuple[Form, ...] = (
     *WEIGHTS, *WARNINGS, *STATE, *RINGS, *KV, *MEMORY, *AFTER_CAPTURE, *SUMMARY, *REFUSALS, *OTHERS,
 )  # fmt: skip
 
+# How a message of the boot begins: what begins so is not the rest of a line before it.
+BEGINNINGS: tuple[str, ...] = (
+    "server_args", "Load weight ", "Mamba Cache", "KV Cache", "Disabling Radix Cache", "Memory pool end", "Capture ",
+)  # fmt: skip
+
 # Text that stands in every line of some form, for telling quickly whether a stretch of a log holds any. The search is
 # fastest for long texts with rare letters at their end.
-ANCHORS: tuple[str, ...] = (
-    "server_args", "Load weight ", "Mamba Cache", "KV Cache", "Radix Cache for", "Memory pool end", "Capture ",
-    "max_total_num_tokens", "max_running_requests", "max_total_tokens=", "max_num_reqs=", "Post-capture KV sizing",
-    "KV pool holds", "Using KV cache dtype", "ReplaySSM ring buffers", "mba/linear-attention)",
+_ALWAYS = (
+    "server_args", "Load weight ", "max_total_num_tokens", "max_running_requests", "max_num_reqs=",
+    "Post-capture KV sizing", "Using KV cache dtype", "ReplaySSM ring buffers", "mba/linear-attention)",
     "oaded weights leave no GPU", "Not enough memory. ", "no_buffer ", "extra buffer requires", "extra_buffer",
-    "decode s", "hit an exception", "out of memory", "sigquit", "mamba cache",
+    "Disabling Radix Cache for", "decode side's max_slots", " decode server", "hit an exception",
 )  # fmt: skip
-# How a message of the boot begins: what begins so is not the rest of a line before it.
-BEGINNINGS = ANCHORS[:7]
+ANCHORS: tuple[str, ...] = (
+    *_ALWAYS, "Mamba Cache", "KV Cache", "KV pool holds", "max_total_tokens=", "Memory pool end", "Capture ",
+    "out of memory", "sigquit", "mamba cache",
+)  # fmt: skip
+# Of a log of many megabytes: without lines that repeat what others say, and those that have lost their end.
+LONG_ANCHORS: tuple[str, ...] = (*_ALWAYS, "s allocated", "KV Cache VA upper bound", "avail mem=", "CUDA out of memory")
 DECODE_ANCHOR = "mamba usage: "  # in every batch while serving: looked for a few times only
 
 

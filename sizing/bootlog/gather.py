@@ -273,6 +273,8 @@ def _printed_gib(report: RankReport) -> Measured | None:
     """All that is printed of the target's pools [GiB]; None where the state or the KV pool has no size."""
     if not report.state_sizes or report.state is None or report.kv_gib is None:
         return None
+    if report.state.drafts == "unknown" or (report.state.draft_ssm and not report.state.draft_conv):
+        return None
     drafts = [size for size in (report.state.draft_ssm, report.state.draft_conv) if size]
     rings = list(report.ring.sizes) if report.ring else []
     return span(total([*report.state_sizes, *drafts, *rings]), report.kv_gib)
