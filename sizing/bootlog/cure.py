@@ -82,8 +82,8 @@ def _changes(sizing: Sizing) -> Iterator[Changes]:
     if sizing.raised_flag is not None:
         yield {REQUESTS: str(sizing.raised_flag)}
     if sizing.pair is not None:
-        yield {REQUESTS: str(sizing.pair.asked), PIN: str(sizing.pair.pin), RATIO: None}
         yield {REQUESTS: str(sizing.pair.asked)}
+        yield {REQUESTS: str(sizing.pair.asked), PIN: str(sizing.pair.pin), RATIO: None}
 
 
 def _value(flag: str | None) -> str | None:

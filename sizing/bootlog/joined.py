@@ -7,13 +7,17 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, get_args
 
 from sizing.basics.dtypes import KvDtype, StateDtype
-from sizing.basics.units import count, number
+from sizing.basics.problems import shown
+from sizing.basics.units import GIB, count, number
 from sizing.bootlog.facts import Facts
 from sizing.bootlog.gather import facts_of
 from sizing.bootlog.log import Boot
+from sizing.bootlog.measure import Measured
 from sizing.bootlog.settings import Settings
 from sizing.command import Command
+from sizing.models import Geometry, ModelRefusedError, state_bytes
 from sizing.releases.rules import RELEASES, Release, rules_of
+from sizing.scenario.from_model import geometry_of
 from sizing.scenario.inputs import LABELS, Algorithm, Role, Strategy
 
 # The inputs of a Scenario that a command states under the same name as a log's arguments line.
@@ -47,14 +51,20 @@ def joined(boot: Boot, command: Command | None) -> Joined:
     """Fill the facts of a boot up with its launch command. Raises nothing."""
     alone = boot.facts
     if command is None or not command.flags:
-        return Joined(alone, (), alone.settings.complete)
+        return Joined(_one_rest(alone), (), alone.settings.complete)
     asked = settings_of_command(command)
     both = facts_of(list(boot.lines), asked, command.releases)
     differ = tuple(dict.fromkeys(_differ(alone, both, command)))
     if differ:
         widths = Settings(**{name: getattr(asked, name) for name in WIDTHS})
         return Joined(facts_of(list(boot.lines), widths), differ, False)
-    return Joined(both, (), alone.settings.complete or is_whole(command))
+    return Joined(_one_rest(both), (), alone.settings.complete or is_whole(command))
+
+
+def _one_rest(facts: Facts) -> Facts:
+    """Where the weights leave more than the pools were given, what sizing kept back for images is not in rest."""
+    kept_back = facts.rests_apart > 0 and not facts.rest_from_pools_is_least
+    return facts.model_copy(update={"rest_from_weights": None}) if kept_back else facts
 
 
 def is_whole(command: Command) -> bool:
@@ -104,6 +114,9 @@ def _differ(alone: Facts, both: Facts, command: Command) -> Iterator[str]:
     yield from _slots(alone, asked, command)
     yield from _requests(both, asked)
     yield from _fraction(both, asked, command)
+    if alone.settings.mamba_full_memory_ratio is None:
+        yield from _ratio(both, asked)
+    yield from _width(alone, asked, command)
 
 
 # A flag as the arguments line shows it since 0.5.19 is what the engine made of it: it may turn the radix cache or
@@ -213,10 +226,12 @@ def _too_few(both: Facts, asked: int) -> bool:
     return both.running < min(asked, both.clamp, both.kv_rows // 2)
 
 
-# Sizing may keep 100 MiB back for images, and 1 GiB more for their features (rest-before-boot.md 3.4).
-RESERVED_GIB = 1.1
-NOT_ROUNDING = 0.02
+# What sizing may keep back of rest for images, and for their features besides [GiB] (rest-before-boot.md 3.4).
+RESERVED_GIB = (0.0, 100 / 1024, 1 + 100 / 1024)
+NOT_ROUNDING, NOT_ROUNDING_SPECULATION = 0.01, 0.03
 """The share of rest by which what is charged and not printed may move the sum of the pools."""
+LEAST_GIB = 0.2
+"""Less than this is never called a contradiction [GiB]."""
 
 
 def _fraction(both: Facts, asked: Settings, command: Command) -> Iterator[str]:
@@ -224,9 +239,56 @@ def _fraction(both: Facts, asked: Settings, command: Command) -> Iterator[str]:
     weights, pools = both.rest_from_weights, both.rest_from_pools
     if asked.mem_fraction_static is None or weights is None or pools is None or both.unified or command.unread:
         return  # a server with flags of its own keeps memory back by rules of its own
-    apart, spare = both.rests_apart, NOT_ROUNDING * max(pools.value, 0)
-    if apart < -spare or apart > spare + RESERVED_GIB:
+    share = NOT_ROUNDING if both.draft_tokens == 0 else NOT_ROUNDING_SPECULATION
+    spare = max(share * max(pools.value, 0), LEAST_GIB)
+    if all(abs(both.rests_apart - reserved) > spare for reserved in RESERVED_GIB):
         yield (
             f"--mem-fraction-static {asked.mem_fraction_static:g} leaves rest of {number(weights.value)} GiB by the "
             f"weight lines, the pools take {number(pools.value)} GiB."
         )
+
+
+def _ratio(both: Facts, asked: Settings) -> Iterator[str]:
+    """K by the ratio that the command states against the printed one, without speculation (engine-sizing.md 5)."""
+    ratio, rest, slot = asked.mamba_full_memory_ratio, both.rest_from_pools, both.slot_bytes
+    by_ratio = asked.max_mamba_cache_size is None and not asked.disable_radix_cache and asked.role != "decode"
+    if ratio is None or rest is None or slot is None or both.slots is None or both.S in (None, 1) or not by_ratio:
+        return
+    if both.draft_tokens != 0 or both.rest_from_pools_is_least or asked.attn_dp_size not in (None, 1):
+        return
+    slots = int(rest.value * ratio / (1 + ratio) * GIB / slot.value)
+    if abs(slots - both.slots) > NOT_ROUNDING_SPECULATION * both.slots + 2:
+        yield (
+            f"--mamba-full-memory-ratio: {ratio:g} gives about {count(slots)} slots of this rest, the log has "
+            f"{count(both.slots)}."
+        )
+
+
+WIDTHS_TRIED = (1, 2, 4, 8, 16, 32)
+
+
+def _width(alone: Facts, asked: Settings, command: Command) -> Iterator[str]:
+    """The slot of the model that the command names, at its width, against the printed one."""
+    measured, width = alone.slot_bytes, asked.tp_size
+    if measured is None or width is None or (asked.pp_size or 1) > 1 or alone.settings.tp_size is not None:
+        return
+    try:
+        geometry = geometry_of((command.model_path or "").rstrip("/"))
+        here = width // (asked.attn_dp_size or 1)
+        fits = [tried for tried in WIDTHS_TRIED if _allows(measured, geometry, tried)]
+    except (KeyError, ModelRefusedError):
+        return
+    if fits and here not in fits:
+        size = state_bytes(geometry, here, get_args(StateDtype)[0]).total
+        yield (
+            f"--tp-size: a slot of {shown(command.model_path)} takes {count(size)} bytes on {here} ranks, the log has "
+            f"{number(measured.value, 0)}: that of {fits[0]}."
+        )
+
+
+def _allows(measured: Measured, geometry: Geometry, width: int) -> bool:
+    """Whether the printed size allows the slot of a model at some dtype on so many ranks."""
+    try:
+        return any(measured.holds(state_bytes(geometry, width, dtype).total) for dtype in get_args(StateDtype))
+    except ModelRefusedError:
+        return False
