@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sizing.bootlog import Boot, Facts, Measured, read_text
+from sizing.bootlog import Facts, Log, Measured, read_text
 
 GOLDEN = Path(__file__).parent / "golden"
 # What pages print, and ends of lines: a pager and an editor mark a line that goes on, a terminal does not.
@@ -42,24 +42,17 @@ def prefixes(text: str) -> Iterator[str]:
         at += len(line)
 
 
-def facts_by_line(text: str) -> dict[int, Boot]:
-    """The boots of a text, by the line that each begins in."""
-    return {boot.first_line: boot for boot in read_text(text).boots}
+def wrong_at_width(cropped: str, whole: Log) -> list[str]:
+    """The numbers of a log cut at a width that are not those of the whole one, of the boots that count."""
+    last = read_text(cropped).last
+    return differences(last.facts, whole.last.facts) if last and whole.last else []
 
 
-def wrong(cropped: str, whole: dict[int, Boot]) -> list[str]:
-    """The numbers of a cropped log that are not those of the whole one, which `facts_by_line` gives."""
-    found: list[str] = []
-    for boot in read_text(cropped).boots:
-        true = whole.get(boot.first_line) or _around(boot.first_line, whole)
-        found += [] if true is None else differences(boot.facts, true.facts)
-    return found
-
-
-def _around(line: int, whole: dict[int, Boot]) -> Boot | None:
-    """The boot that a line is of, where the first line of a cropped one is no more to be read."""
-    before = [first for first in whole if first <= line]
-    return whole[max(before)] if before else None
+def wrong_in_part(prefix: str, whole: Log) -> list[str]:
+    """The numbers of a log that breaks off that are not those of the whole one, boot by boot."""
+    true = {boot.first_line: boot.facts for boot in whole.boots}
+    boots = [boot for boot in read_text(prefix).boots if boot.first_line in true]
+    return [sentence for boot in boots for sentence in differences(boot.facts, true[boot.first_line])]
 
 
 def differences(cropped: Facts, whole: Facts) -> list[str]:

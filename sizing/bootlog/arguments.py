@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from sizing.bootlog.forms import CUT
 from sizing.bootlog.said import Arguments, ArgumentsForm, Value
 
 ARGUMENTS = re.compile(r"server_args\s?[=:]\s?")
@@ -34,6 +35,8 @@ _STRING = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _TOKEN = re.compile(rf"""{_STRING}|[(\[{{]|[)\]}}]|,|['"]|[^'"()\[\]{{}},]+""", re.DOTALL)
 _ENTRY = re.compile(r"""\s*(?:['"](\w{1,80})['"]\s*:|(\w{1,80})\s*=)\s*(.{1,200}?)\s*""", re.DOTALL)
 _LOOSE = re.compile(rf"""\b(\w{{1,80}})['"]?\s?[=:]\s?({_STRING}|[\w.+-]{{1,40}})(?=[\s,}})])""")
+# What is left of a line that is cut before its first entry ends.
+_BROKEN_OFF = re.compile(rf"""(?:\{{?|S\w{{0,9}}\(?|(?:\{{['"]|ServerArgs\()[^,}})]{{0,180}})(?:{CUT})?\s*""")
 _LITERAL = re.compile(rf"-?\d{{1,15}}(?:\.\d{{1,15}})?(?:e-?\d{{1,3}})?|True|False|None|{_STRING}")
 
 
@@ -47,6 +50,9 @@ def read_arguments(text: str) -> Arguments | None:
     {'tp_size': 8, 'page_size': 64}
     """
     text = text[:MAX_CHARACTERS]
+    if _BROKEN_OFF.fullmatch(text[:200]):  # a line that was there, and says nothing of what it would have stated
+        form: ArgumentsForm = "dict" if text.startswith("{") else "ServerArgs" if text.startswith("S") else "quoted"
+        return Arguments({}, frozenset(), form, 0, complete=False)
     if text.startswith("{"):
         return _read(text, 1, "dict")
     if text.startswith("ServerArgs("):

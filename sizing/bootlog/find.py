@@ -211,10 +211,12 @@ def best_reading(line: str, rest: list[str]) -> tuple[list[Match], str]:
 
 
 def _weight(found: list[Match]) -> int:
-    """How much was found: fields that are not None; a whole form counts for more than a cut one."""
-    return sum(
-        sum(value is not None and value != () for value in match.said) + (0 if match.form.cut else 1) for match in found
-    )
+    """How much was found: fields that are not None, numbers of a refusal; a whole form is more than a cut one."""
+    return sum(sum(map(_told, match.said)) + (0 if match.form.cut else 1) for match in found)
+
+
+def _told(value: object) -> int:
+    return len(value) if isinstance(value, dict) else int(value is not None and value != ())
 
 
 def _spaced(text: str) -> str:

@@ -60,7 +60,7 @@ def facts_of(lines: list[Line], given: Settings | None = None, possible: tuple[R
     rows = _least_of(rank.kv_rows for rank in ranks)
     dcp = _dcp(settings, releases, rows, printed)
     drafts = _draft_tokens(settings, reports, slots, running)
-    ring = _agreed(report.ring for report in reports)
+    ring = _agreed(report.ring for report in reports if report.ring and report.ring.sizes)
     pools = [pool for report in reports if (pool := _printed_gib(report))]
     facts = Facts(
         ranks=tuple(rank.name for rank in ranks),
@@ -251,11 +251,11 @@ def _rank_facts(report: RankReport, page: int, speculation: bool | None, setting
 
 
 def _speculation(settings: Settings, reports: tuple[RankReport, ...]) -> bool | None:
-    """By the flags; else by the state lines, which have draft states under speculation alone; else by two weights."""
+    """By the flags; else by the state lines, which have draft states under speculation alone; else by the weights."""
     if settings.draft_tokens is not None or settings.algorithm is not None:
         return bool(settings.draft_tokens) or settings.algorithm is not None
     told = {report.state.drafts for report in reports if report.state}
-    if "printed" in told or any(report.weights > 1 for report in reports):
+    if "printed" in told or any(report.loads_draft for report in reports):
         return True
     return False if "none" in told else None
 
@@ -277,6 +277,8 @@ def _printed_gib(report: RankReport) -> Measured | None:
         return None
     drafts = [size for size in (report.state.draft_ssm, report.state.draft_conv) if size]
     rings = list(report.ring.sizes) if report.ring else []
+    if report.ring and not rings:
+        return None
     return span(total([*report.state_sizes, *drafts, *rings]), report.kv_gib)
 
 

@@ -26,8 +26,8 @@ class RankReport(NamedTuple):
     end: Printed | None
     """Free memory after the last weights that were loaded before the pools: what they were sized from. None where that
     line has no number, or where nothing behind it says that no other weights followed."""
-    weights: int
-    """Weights that were loaded before the pools: two, where a draft's are among them."""
+    loads_draft: bool
+    """Weights of two classes before the pools: a draft model's are among them."""
     state: said.StatePool | None
     ring: said.Ring | None
     kv: said.KvPool | None
@@ -160,7 +160,7 @@ def _report(rank: Rank, words: list[said.Said]) -> RankReport:
         model=ends[0].model if ends else None,
         begin=begins[0].available if begins and first is begins[0] else None,
         end=before[-1].available if before and _loaded(words) else None,
-        weights=len(before),
+        loads_draft=len({end.model for end in before if end.model}) > 1,
         state=_first(said.StatePool, words),
         ring=_first(said.Ring, words),
         kv=target,

@@ -146,7 +146,7 @@ def prepared(text: bytes) -> bytes:
     widths = (max(map(len, raw)), max(map(len, lines)))
     last = max((at for at, line in enumerate(lines) if line.strip()), default=0)
     marked = [
-        line + CUT if line and (at == last or len(raw[at]) == widths[0] or len(line) == widths[1]) else line
+        line + CUT if line.strip() and (at == last or len(raw[at]) == widths[0] or len(line) == widths[1]) else line
         for at, line in enumerate(lines)
     ]
     return "\n".join(_unwrapped(lines, marked)).encode()

@@ -15,7 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.cropped import GOLDEN, MARKS, at_width, columns, facts_by_line, logs, prefixes, wrong
+from sizing.bootlog import read_text
+from tests.cropped import GOLDEN, MARKS, at_width, columns, logs, prefixes, wrong_at_width, wrong_in_part
 
 
 def main() -> int:
@@ -25,12 +26,16 @@ def main() -> int:
     cropped = 0
     found: Counter[tuple[str, str]] = Counter()
     for name, text in texts.items():
-        whole = facts_by_line(text)
-        cuts = [(f"width {width}{mark!r}", at_width(text, width, mark)) for width in columns(text) for mark in MARKS]
-        cuts += [(f"character {len(prefix)}", prefix) for prefix in prefixes(text)]
-        for where, cut in cuts:
-            cropped += 1
-            for sentence in wrong(cut, whole):
+        whole = read_text(text)
+        cuts = [
+            (f"width {width}{mark!r}", wrong_at_width(at_width(text, width, mark), whole))
+            for width in columns(text)
+            for mark in MARKS
+        ]
+        cuts += [(f"character {len(prefix)}", wrong_in_part(prefix, whole)) for prefix in prefixes(text)]
+        cropped += len(cuts)
+        for where, sentences in cuts:
+            for sentence in sentences:
                 key = (name, sentence.partition(":")[0])
                 found[key] += 1
                 if found[key] == 1:
