@@ -62,12 +62,9 @@ def test_no_draft_is_a_model_with_state(architecture: str) -> None:
 
 def test_a_target_is_no_draft() -> None:
     """A model with state, and a file without architectures, are not drafts."""
-    for config in (
-        entry("moonshotai/Kimi-K3").config,
-        {},
-        {"architectures": []},
-        {"architectures": "DFlashDraftModel"},
-    ):
+    target: dict[str, Any] = entry("moonshotai/Kimi-K3").config
+    others: list[dict[str, Any]] = [{}, {"architectures": []}, {"architectures": "DFlashDraftModel"}]
+    for config in (target, *others):
         assert not is_draft(config)
         with pytest.raises(ModelRefusedError, match="no draft model"):
             read_draft(config)

@@ -13,11 +13,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sizing import Refusal, RefusedError, Scenario, Split, read_scenario, solve
-from sizing.__main__ import main
 from sizing.answers.curves import over_context, over_ratio
 from sizing.answers.optimum import SEARCHED_RATIOS
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.units import GIB, flag_ratio, ratio_text
+from sizing.cli.main import main
 from sizing.engine.pools import pools_from_slots, rank_of, slot_bytes, slots_from_ratio
 from sizing.engine.split import minimum_rest_gib, slots_unpinned, solve_split
 from sizing.exchange.link import from_query, to_query

@@ -15,6 +15,7 @@ RefusalKind = Literal[
     "no_tokens",
     "no_requests",
 ]
+AnswerKind = Literal["flags", "not_served", "no_state_memory", "no_kv_memory", "no_tokens", "no_requests"]
 
 
 class Problem(BaseModel):
@@ -39,6 +40,13 @@ class Refusal(BaseModel):
     kind: RefusalKind
     engine_words: str
     cure: str
+
+    @property
+    def answer_kind(self) -> AnswerKind:
+        """The kind in the words of an answer: a missing flag and a crash are refusals of the flags."""
+        if self.kind == "no_such_flag" or self.kind == "engine_crash":
+            return "flags"
+        return self.kind
 
     @property
     def sentence(self) -> str:

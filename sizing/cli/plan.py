@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         sizing = solve(scenario)
     except RefusedError as refused:
-        stop([Problem(where="", sentence=str(refused))], refused.refusal.kind)
+        stop([Problem(where="", sentence=str(refused))], refused.refusal.answer_kind)
     if options.sheet:
         write_sheet(scenario, Path(options.sheet), kept)
     if options.save:

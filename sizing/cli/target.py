@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         answer = aim(scenario, wants)
     except RefusedError as refused:
-        stop([Problem(where="", sentence=str(refused))], refused.refusal.kind)
+        stop([Problem(where="", sentence=str(refused))], refused.refusal.answer_kind)
     print("\n".join(_target_lines(answer)), flush=True)
     if options.sheet:
         write_sheet(scenario, Path(options.sheet), kept, wants)

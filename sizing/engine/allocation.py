@@ -194,7 +194,7 @@ def _side_states(scenario: Scenario, rank: Rank, split: Split) -> Allocation:
 
 def _kv(scenario: Scenario, split: Split) -> Allocation:
     draft, window, page = draft_charged_bytes(scenario), window_bytes(scenario), page_size_of(scenario)
-    charged = int(split.kv_rows * cell_bytes(scenario)) - split.kv_rows * draft
+    charged = min(int(split.kv_rows * cell_bytes(scenario)), split.kv_rest_bytes) - split.kv_rows * draft
     row = round(cell_bytes(scenario) - draft - window_share(scenario) * window)
     windows = (split.window_rows + page) * window
     return Allocation(

@@ -75,7 +75,7 @@ def _state_limit(rank: Rank, pools: Pools, levers: str) -> Limit:
 def _kv_limit(scenario: Scenario, rank: Rank, pools: Pools, levers: str) -> Limit:
     spread = f" x dcp_size {rank.dcp_size}" if rank.dcp_size > 1 else ""
     cap = int(kv_cap(pools.kv_tokens, scenario.L))
-    if rank.window is not None and pools.window_cap is not None and pools.window_cap < cap:
+    if rank.window is not None and pools.window_cap < cap:
         return Limit(
             name="KV pool",
             requests=int(pools.window_cap),

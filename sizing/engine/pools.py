@@ -28,6 +28,7 @@ ESTIMATE_FACTOR, ESTIMATE_LOW, ESTIMATE_HIGH = 512, 2048, 4096
 TOKENS_PER_REQUEST = 2  # section 7: never more requests than tokens // 2
 
 
+NO_CAP = 2**62  # where there is no window pool: more requests than any other limit
 HEADROOM_BUFFER = 100  # `init_memory_pool` up to 0.5.6: requests x (steps x topk + D) + 100 rows
 
 
@@ -91,8 +92,8 @@ class Pools(NamedTuple):
     """The engine's max_running_requests; 0 where it refuses to start."""
     window_rows: Numeric = 0
     """Tokens of the sliding-window pool; 0 without one."""
-    window_cap: Numeric | None = None
-    """How many requests' windows that pool holds; None without one."""
+    window_cap: Numeric = NO_CAP
+    """How many requests' windows that pool holds."""
 
 
 def slot_bytes(scenario: Scenario) -> int:
@@ -169,7 +170,7 @@ def drafts_charged(scenario: Scenario) -> int:
     rules = rules_of(scenario.release)
     if scenario.disaggregation_mode == "prefill" and not rules.prefill_reserves_drafts:
         return 0
-    if rules.drafts_by_ratio_only and (is_pinned(scenario) or ratio_is_ignored(scenario)):
+    if rules.drafts_by_ratio_only and ratio_is_ignored(scenario):
         return 0
     return 0 if replays_drafts(scenario) and rules.spec_ring != "GDN, not charged" else scenario.D
 
@@ -306,6 +307,16 @@ def _window(scenario: Scenario) -> Window | None:
     return Window(scenario.sliding_window or 1, window_share(scenario), size) if size else None
 
 
+def beside_pin(rank: Rank) -> Rank:
+    """The rank as a pin is charged on it: in 0.5.7 without draft states."""
+    return rank._replace(D=0) if rank.rules.drafts_by_ratio_only else rank
+
+
+def rank_as_set(scenario: Scenario) -> Rank:
+    """The rank as the scenario's own split, by pin or by ratio, is charged on it. Raises RefusedError."""
+    return beside_pin(rank_of(scenario)) if is_pinned(scenario) else rank_of(scenario)
+
+
 def _check_window(scenario: Scenario) -> None:
     """With the radix cache off and a request count the window pool is sized by requests and by the prefill chunk
     (`SWARequestCapPoolConfigurator`), which is no input here: no number rests on a guess."""
@@ -424,7 +435,7 @@ def pools_from_slots(rank: Rank, slots: Numeric) -> Pools:
         clamp=clamp,
         admitted=_admitted(rank, rows, clamp),
         window_rows=windows,
-        window_cap=windows // rank.window.tokens if rank.window else None,
+        window_cap=windows // rank.window.tokens if rank.window else NO_CAP + 0 * rows,
     )
 
 
@@ -450,7 +461,9 @@ def _kv_rows(rank: Rank, kv_rest_bytes: Numeric, clamp: Numeric) -> Numeric:
     else:
         rows = (kv_rest_bytes // rank.token_bytes).astype(np.int64)
     if rank.headroom and rank.requests_asked is not None:
-        rows = rows + np.minimum(clamp, rank.requests_asked) * rank.headroom + HEADROOM_BUFFER
+        added = np.minimum(clamp, rank.requests_asked) * rank.headroom + HEADROOM_BUFFER
+        # With nothing left for KV the engine would start on these rows alone, out of the slack: that is no server.
+        rows = np.where(kv_rest_bytes > 0, rows + added, rows)
     rows = rows // rank.page_size * rank.page_size
     if rank.max_total_tokens is not None:
         rows = np.minimum(rows, rank.max_total_tokens) // rank.page_size * rank.page_size

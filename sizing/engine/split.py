@@ -12,6 +12,7 @@ from sizing.engine.pools import (
     Pools,
     Rank,
     Window,
+    beside_pin,
     is_pinned,
     kv_cap,
     pin_from_slots,
@@ -100,8 +101,7 @@ def slots_unpinned(scenario: Scenario, rank: Rank, ratio: float) -> int:
 
 def solve_split(scenario: Scenario, rank: Rank, ratio: float, slots: int, *, pinned: bool = False) -> Split | Refusal:
     """Solve the split of K = `slots` [slots per rank], which came from `ratio` [-] or a pin; or the refusal."""
-    if pinned and rank.rules.drafts_by_ratio_only:
-        rank = rank._replace(D=0)
+    rank = beside_pin(rank) if pinned else rank
     pools = pools_from_slots(rank, slots)
     refusal = _refusal(scenario, rank, pools, ratio, _lever(scenario, pinned))
     if refusal:
@@ -120,7 +120,7 @@ def solve_split(scenario: Scenario, rank: Rank, ratio: float, slots: int, *, pin
         runs=found[0].requests,
         limits=found,
         window_rows=int(pools.window_rows),
-        window_cap=None if pools.window_cap is None else int(pools.window_cap),
+        window_cap=int(pools.window_cap) if rank.window else None,
         crossing=int(pools.kv_tokens // pools.clamp),
         memory=_memory(scenario, rank, pools, found[0].requests),
     )
@@ -131,8 +131,8 @@ def _memory(scenario: Scenario, rank: Rank, pools: Pools, runs: int) -> Memory:
     slot, slots, L = int(rank.slot_bytes) - ring, int(pools.slots), scenario.L
     padding = 1 if rank.rules.charges_padding else 0
     state_used = runs * rank.S * slot
-    kv_pool = int(int(pools.kv_rows) * rank.token_bytes)
-    kv_used = int(runs * L * rank.token_bytes // rank.dcp_size)
+    kv_pool = min(int(int(pools.kv_rows) * rank.token_bytes), int(pools.kv_rest_bytes))  # EAGLE's own rows are beyond
+    kv_used = min(int(runs * L * rank.token_bytes // rank.dcp_size), kv_pool)
     charged = int(pools.state_bytes) + int(pools.draft_reserve_bytes) + kv_pool
     return Memory(
         state_used=state_used,

@@ -16,7 +16,7 @@ def sizing_answer(sizing: Sizing) -> SizingAnswer:
     refused = sizing.now if isinstance(sizing.now, Refusal) else None
     found = flags(sizing)
     return SizingAnswer(
-        refused=Refused(kind=refused.kind, words=refused.sentence) if refused else None,
+        refused=Refused(kind=refused.answer_kind, words=refused.sentence) if refused else None,
         words=verdict(sizing).text,
         notices=_notices(sizing),
         S=sizing.S,
@@ -60,6 +60,7 @@ def _best(sizing: Sizing, found: Flags | None) -> Best | None:
 
 
 def _notices(sizing: Sizing) -> tuple[Notice, ...]:
-    if sizing.resolved.strategy == "disabled":
-        return (Notice(about="radix_cache_off", words="The radix cache is off: one slot a request, nothing is kept."),)
+    if sizing.resolved.radix_off_why:
+        words = f"The radix cache is off ({sizing.resolved.radix_off_why}): one slot a request, nothing is kept."
+        return (Notice(about="radix_cache_off", words=words),)
     return ()

@@ -23,7 +23,12 @@ def ranks(traffic: Traffic) -> str:
 
 
 def headline(traffic: Traffic) -> str:
-    """What runs and what could, in one line."""
+    """What runs and what could, in one line, and whether the lengths are a lower bound."""
+    bound = " The lengths of its turns are a lower bound." if traffic.mix.at_least else ""
+    return f"{_runs(traffic)}{bound}"
+
+
+def _runs(traffic: Traffic) -> str:
     best, now = traffic.way("best for this traffic"), traffic.way("as set")
     at = f"at {percent(traffic.risk)} risk"
     if best is None:
