@@ -54,6 +54,7 @@ def facts_of(lines: list[Line], given: Settings | None = None, possible: tuple[R
         slots,
         refused.S,
         radix_off=bool(radix_off),
+        model=model or _catalogued(settings.model_path),
         architecture=architecture_of(model, settings, releases),
     )
     running, printed = _least_of(rank.running for rank in ranks), _printed(reports)

@@ -35,9 +35,14 @@ def slots_per_request_of(
     refused: int | None = None,
     *,
     radix_off: bool = False,
+    model: str = "",
     architecture: str = "",
 ) -> SlotsPerRequest:
-    """S of a boot [slots per running request]. `refused` is the S that a refusal names."""
+    """S of a boot [slots per running request].
+
+    `refused` is the S that a refusal names, `model` the class as the log or the catalogue names it, `architecture` the
+    same where a release that the log may be of serves it.
+    """
     capped = {report.capped.S for report in reports if report.capped and report.capped.S}
     running = min((report.running for report in reports if report.running is not None), default=0)
     possible = _possible(slots, running, any(report.kv for report in reports))
@@ -45,7 +50,7 @@ def slots_per_request_of(
         return SlotsPerRequest(min(capped), "clamp warning", possible)
     if refused:
         return SlotsPerRequest(refused, "refusal", possible)
-    if settings.disable_radix_cache or radix_off or _never_has_radix(architecture, releases):
+    if settings.disable_radix_cache or radix_off or _never_has_radix(model, releases):
         return SlotsPerRequest(1, "radix cache off", possible)
     by_flags = _by_flags(settings, releases, architecture)
     if len(by_flags) == 1 and by_flags <= set(possible):
@@ -62,9 +67,14 @@ def _possible(slots: int | None, running: int, started: bool) -> tuple[int, ...]
     return tuple(S for S in POSSIBLE if slots // S >= max(running, 1))
 
 
-def _never_has_radix(architecture: str, releases: tuple[Release, ...]) -> bool:
-    """Whether every release that the log may be of turns the radix cache off for this model."""
-    return bool(releases) and all(support_of(architecture, release).radix_off for release in releases)
+def _never_has_radix(model: str, releases: tuple[Release, ...]) -> bool:
+    """Whether every release that the log may be of turns the radix cache off for this model.
+
+    Lines of releases that do not serve the model are a patch's: all releases that do serve it count then.
+    """
+    serving = [release for release in RELEASES if support_of(model, release).served]
+    possible = [release for release in releases if release in serving] or serving
+    return bool(model) and bool(possible) and all(support_of(model, release).radix_off for release in possible)
 
 
 def _by_flags(settings: Settings, releases: tuple[Release, ...], architecture: str) -> set[int]:
