@@ -40,7 +40,7 @@ def show_clamped(scenario: Scenario) -> None:
         if command is not None:
             _command_alone(scenario, command)
         return
-    for problem in (*log.problems, *(command.problems if command else ())):
+    for problem in log.problems:
         st.warning(plain(problem.sentence))
     if log.last is None:
         first.markdown("### Nothing to read in this log")

@@ -289,29 +289,6 @@ def agrees(found: Diagnosis) -> bool:
     return all(not row.why or row.why.startswith("the log's rounding") for row in found.beside)
 
 
-def as_printed(facts: Facts, L: int) -> tuple[str, ...]:
-    """What runs at L [tokens] by the log's own numbers alone, headline first; empty where they do not say it."""
-    running = facts.running if facts.running is not None else facts.clamp
-    if running is None or facts.kv_tokens is None:
-        return ()
-    cap = facts.kv_tokens // L
-    requests = "request runs" if min(running, cap) == 1 else "requests run"
-    if cap < running:
-        binds = "the KV pool binds"
-    elif running == facts.clamp:
-        binds = "the state pool binds"
-    elif facts.clamp is None:
-        binds = "max_running_requests binds, and the log does not say what set it"
-    else:
-        binds = "--max-running-requests, or a cap of the engine's own, binds"
-    clamp = f"The state pool admits {count(facts.clamp)}." if facts.clamp is not None else ""
-    return (
-        f"{count(min(running, cap))} {requests} at L = {count(L)}: {binds}.",
-        f"By the log max_running_requests is {count(running)}; {count(facts.kv_tokens)} KV tokens hold {count(cap)}.",
-        *((clamp,) if clamp else ()),
-    )
-
-
 def likely_model(facts: Facts, fits: tuple[str, ...]) -> str:
     """The model that is meant: of those that fit the one that the log names, or the only one; else none."""
     return named_model(facts.settings.model_path, fits) or (fits[0] if len(fits) == 1 else "")

@@ -3,6 +3,7 @@
 Source: engine-sizing.md sections 1 to 3, 5, 7, 8 and 14; boot-log-formats.md sections 4, 5 and 9.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
@@ -59,7 +60,7 @@ def facts_of(lines: list[Line], given: Settings | None = None, possible: tuple[R
     )
     running, printed = _least_of(rank.running for rank in ranks), _printed(reports)
     rows = _least_of(rank.kv_rows for rank in ranks)
-    dcp = _dcp(settings, releases, rows, printed)
+    dcp = 1 if is_one_rank(lines) and settings.dcp_size is None else _dcp(settings, releases, rows, printed)
     drafts = _draft_tokens(settings, reports, slots, running)
     ring = _agreed(report.ring for report in reports if report.ring and report.ring.sizes)
     pools = [pool for report in reports if (pool := _printed_gib(report))]
@@ -293,6 +294,17 @@ def _printed(reports: tuple[RankReport, ...]) -> int | None:
         else None
         for report in reports
     )
+
+
+# A rank's name stands in the bracket of its lines wherever a width is above 1 (boot-log-formats.md, "Prefix").
+_TIME_ALONE = re.compile(r"\[[\d :.,-]{8,40}\]")
+_RANKED = (words.StatePool, words.KvPool, words.Summary, words.Capped)
+
+
+def is_one_rank(lines: list[Line]) -> bool:
+    """Whether the lines are of a server of one rank: their bracket holds the time alone. It has no dcp_size then."""
+    named = [line for line in lines if isinstance(line.said, _RANKED)]
+    return bool(named) and all(not line.rank.name and _TIME_ALONE.search(line.prefix) for line in named)
 
 
 def _dcp(settings: Settings, releases: tuple[Release, ...], rows: int | None, printed: int | None) -> int | None:

@@ -50,7 +50,9 @@ def log_answer(log: Log, command: Command | None = None, L: int | None = None, m
     found = diagnose(boot, model=model, command=command, stated={} if L is None else {"L": L})
     numbers = _Numbers(boot, found, L)
     cure, why = _cure(boot, command, found, numbers)
-    sentences = tuple(sentence for sentence in (*_headline(boot, found, numbers), why) if sentence)
+    of_the_command = (problem.sentence for problem in command.problems) if command else ()
+    told = (*_headline(boot, found, numbers), *of_the_command, why)
+    sentences = tuple(sentence for sentence in told if sentence)
     refused = boot.refused.refusal if boot.refused else None
     values = numbers.values()
     answer = SizingAnswer(
@@ -418,9 +420,16 @@ def _why_off(found: Diagnosis) -> str:
     return resolution(scenario).radix_off_why or "" if scenario is not None else ""
 
 
+def _slots_beyond(facts: Facts) -> float | None:
+    """The slots that a decode server allocates beyond K [bytes], by its own lines."""
+    if facts.slots is None or facts.slots_allocated is None or facts.slot_bytes is None:
+        return None
+    return (facts.slots_allocated - facts.slots) * facts.slot_bytes.value
+
+
 def _of_memory(boot: Boot, found: Diagnosis, numbers: _Numbers) -> Iterator[Notice]:
     sizing = found.sizing
-    more = sizing.beyond if sizing is not None and isinstance(sizing.now, Split) else None
+    more = sizing.beyond if sizing is not None and isinstance(sizing.now, Split) else _slots_beyond(numbers.facts)
     if more is not None and more >= BEYOND_WORTH_SAYING:
         words = f"{number(more / 2**30)} GiB are allocated and not charged: they come out of the slack."
         yield Notice(about="not_charged", words=words)
