@@ -2,6 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict
 
+from sizing.answers.accuracy_gates import accuracy_gates, validate_words
 from sizing.answers.optimum import Optimum
 from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal
@@ -17,7 +18,6 @@ from sizing.engine.pools import (
     requests_charged,
 )
 from sizing.engine.split import Split
-from sizing.explain.accuracy_gates import accuracy_gates, validate_words
 from sizing.releases.rules import BLOCK_KIND, rules_of
 from sizing.scenario.from_model import draft_bytes, geometry_of
 from sizing.scenario.inputs import Scenario, widths_of
