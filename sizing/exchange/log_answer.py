@@ -397,7 +397,7 @@ def _of_requests(numbers: _Numbers) -> Iterator[Notice]:
     S, slots, admitted = numbers.S, numbers.slots, numbers.admitted
     if S is not None and S > 1 and admitted and slots == admitted * S and numbers.refused is None:
         words = f"{count(admitted)} x S {S} is all of the {count(admitted * S)} slots: at a chunk border a request may "
-        words += "find no slot, and an assertion ends the server. Pin one slot more."
+        words += "find no slot, and an assertion ends the server."
         yield Notice(about="no_spare_slot", words=words)
 
 
@@ -435,5 +435,5 @@ def _of_memory(boot: Boot, found: Diagnosis, numbers: _Numbers) -> Iterator[Noti
         yield Notice(about="not_charged", words=words)
     idle = numbers.facts.idle_gib
     if idle is not None and idle >= IDLE_GIB and not boot.died_later and numbers.refused is None:
-        words = f"{number(idle)} GiB are free after pools and graphs: raise --mem-fraction-static, it grows both pools."
+        words = f"{number(idle)} GiB are free after pools and graphs: --mem-fraction-static decides how much of it they get."
         yield Notice(about="memory_idle", words=words)
