@@ -435,5 +435,5 @@ def _of_memory(boot: Boot, found: Diagnosis, numbers: _Numbers) -> Iterator[Noti
         yield Notice(about="not_charged", words=words)
     idle = numbers.facts.idle_gib
     if idle is not None and idle >= IDLE_GIB and not boot.died_later and numbers.refused is None:
-        words = f"{number(idle)} GiB are free after pools and graphs: --mem-fraction-static decides how much of it they get."
+        words = f"{number(idle)} GiB are free after pools and graphs; --mem-fraction-static sets how much they get."
         yield Notice(about="memory_idle", words=words)
