@@ -54,8 +54,8 @@ class Boot(NamedTuple):
 
 
 EXTRA: dict[str, Any] = {"mamba_radix_cache_strategy": "extra_buffer"}
+KIMI: dict[str, Any] = {"architecture": "KimiLinearForCausalLM"}
 BF16: dict[str, Any] = {"kv_cache_dtype": "bfloat16"}
-NO_RADIX: dict[str, Any] = {"disable_radix_cache": True}
 # `speculative_algorithm` EAGLE, `speculative_num_draft_tokens` 4, `max_running_requests` 128.
 EAGLE4: dict[str, Any] = {"speculative_algorithm": "EAGLE", "D": 4, "max_running_requests": 128}
 
@@ -67,8 +67,8 @@ BOOTS = {
         "GDN", 8, GDN_TP8, 3, 138.00, 60.70, {STATES: (0.43, 18.52), KV: (10.53, 10.53)}, (20.69,), BF16,
     ),
     "0.5.6_kda_mla_tp8.log": Boot(
-        # S stated: the engine turns the radix cache off for this model. 512 slots for 512 requests.
-        "KDA", 8, KDA_TP8, 1, 178.00, 55.23, {STATES: (0.91, 25.93), KV: (1.74,)}, (26.65,), NO_RADIX,
+        # S stated: the release turns the radix cache of Kimi-Linear off. 512 slots for 512 requests.
+        "KDA", 8, KDA_TP8, 1, 178.00, 55.23, {STATES: (0.91, 25.93), KV: (1.74,)}, (26.65,), KIMI,
     ),
     "0.5.8_gdn_gqa_tp8_eagle4.log": Boot(
         # S stated: extra_buffer under speculation is 4 in this release; nothing printed depends on it.
@@ -76,8 +76,8 @@ BOOTS = {
         {STATES: (0.38, 16.38), DRAFTS: (4.54, 0.11), KV: (9.32, 9.32)}, (20.65,), EXTRA | EAGLE4 | BF16,
     ),
     "0.5.10_kda_mla_tp8.log": Boot(
-        # S stated: the engine turns the radix cache off for this model. 258 slots for 258 requests.
-        "KDA", 8, KDA_TP8, 1, 178.00, 55.23, {STATES: (0.46, 13.09), KV: (15.03,)}, (26.65,), NO_RADIX,
+        # S stated: the radix cache of Kimi-Linear is off here too. 258 slots for 258 requests.
+        "KDA", 8, KDA_TP8, 1, 178.00, 55.23, {STATES: (0.46, 13.09), KV: (15.03,)}, (26.65,), EXTRA | KIMI,
     ),
     "0.5.13_gdn_gqa_tp8.log": Boot(
         # S stated: extra_buffer, overlap on. 2,106 slots for 421 requests are 5 each.

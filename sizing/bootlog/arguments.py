@@ -20,7 +20,8 @@ MAX_DEPTH = 32  # the same; real values nest two or three deep
 WANTED = frozenset(
     {
         "attn_cp_size", "attn_dp_size", "chunked_prefill_size", "context_length", "dcp_size",
-        "disable_overlap_schedule", "disable_radix_cache", "disaggregation_mode", "dp_size", "enable_dp_attention",
+        "disable_overlap_schedule", "disable_radix_cache", "disaggregation_decode_enable_radix_cache",
+        "disaggregation_mode", "dp_size", "enable_dp_attention",
         "enable_gdn_replayssm_spec", "enable_linear_replayssm", "enable_linear_replayssm_spec",
         "enable_unified_memory", "kv_cache_dtype", "linear_attn_backend", "linear_replayssm_cache_len",
         "mamba_full_memory_ratio", "mamba_radix_cache_strategy", "mamba_scheduler_strategy", "mamba_ssm_dtype",

@@ -3,6 +3,7 @@
 Source: engine-sizing.md sections 1 to 3, 5, 7, 8 and 14; boot-log-formats.md sections 4, 5 and 9.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
@@ -18,19 +19,27 @@ from sizing.bootlog.ranks import RankReport, reports_of
 from sizing.bootlog.release import releases_of
 from sizing.bootlog.rest import Charging, rest_from_weights
 from sizing.bootlog.said import Arguments, Decode, NoKvPool, RadixOff, Refused, Ring
-from sizing.bootlog.settings import Settings, kv_dtype, settings_of
+from sizing.bootlog.settings import Settings, kv_dtype, settings_of, with_given
 from sizing.bootlog.slots import slots_per_request_of
+from sizing.models import ModelRefusedError
+from sizing.releases.architectures import support_of
 from sizing.releases.rules import RELEASES, Release, rules_of
+from sizing.scenario.from_model import geometry_of
 from sizing.scenario.inputs import Attention
 
 T = TypeVar("T")
 
 
-def facts_of(lines: list[Line]) -> Facts:
-    """The facts of the lines of one boot."""
+def facts_of(lines: list[Line], given: Settings | None = None, possible: tuple[Release, ...] = RELEASES) -> Facts:
+    """The facts of the lines of one boot.
+
+    `given` are flags that are known from elsewhere, where the log has none, `possible` the releases that have them.
+    """
     arguments = [line.said for line in lines if isinstance(line.said, Arguments)]
-    settings = settings_of(max(arguments, key=lambda said: said.keys, default=None))
-    reports, releases = reports_of(lines), releases_of(lines)
+    settings = with_given(settings_of(max(arguments, key=lambda said: said.keys, default=None)), given)
+    reports = reports_of(lines)
+    model = _agreed(report.model for report in reports)
+    releases = _narrowed(releases_of(lines), possible, model)
     page = settings.page_size or PAGE_UNSTATED
     refused = _refused(lines)
     speculation = _speculation(settings, reports)
@@ -39,10 +48,19 @@ def facts_of(lines: list[Line]) -> Facts:
     # Where ranks differ the least counts, of slots as of tokens, as the engine takes it.
     slots = _least_of(rank.slots for rank in ranks)
     slots = slots if slots is not None else refused.slots
-    S = slots_per_request_of(reports, settings, releases, slots, refused.S, radix_off=bool(radix_off))
+    S = slots_per_request_of(
+        reports,
+        settings,
+        releases,
+        slots,
+        refused.S,
+        radix_off=bool(radix_off),
+        model=model or _catalogued(settings.model_path),
+        architecture=architecture_of(model, settings, releases),
+    )
     running, printed = _least_of(rank.running for rank in ranks), _printed(reports)
     rows = _least_of(rank.kv_rows for rank in ranks)
-    dcp = _dcp(settings, releases, rows, printed)
+    dcp = 1 if is_one_rank(lines) and settings.dcp_size is None else _dcp(settings, releases, rows, printed)
     drafts = _draft_tokens(settings, reports, slots, running)
     ring = _agreed(report.ring for report in reports if report.ring and report.ring.sizes)
     pools = [pool for report in reports if (pool := _printed_gib(report))]
@@ -52,7 +70,7 @@ def facts_of(lines: list[Line]) -> Facts:
         ranks_differ=ranks_differ(ranks),
         releases=releases,
         settings=settings,
-        model=_agreed(report.model for report in reports),
+        model=model,
         slots=slots,
         slots_allocated=_least_of(rank.slots_allocated for rank in ranks),
         slots_in_use=_in_use(lines),
@@ -99,6 +117,32 @@ def facts_of(lines: list[Line]) -> Facts:
     facts = facts.model_copy(update={"rest_from_pools": _rest_from_pools(facts)})
     no_kv_pool = any(isinstance(line.said, NoKvPool) for line in lines)
     return facts.model_copy(update={"missing": missing_of(facts, no_kv_pool)})
+
+
+def _narrowed(releases: tuple[Release, ...], possible: tuple[Release, ...], model: str | None) -> tuple[Release, ...]:
+    """The releases that print the lines, have the flags and serve the model; what leaves none does not count."""
+    for held in (possible, tuple(release for release in RELEASES if support_of(model or "", release).served)):
+        releases = tuple(release for release in releases if release in held) or releases
+    return releases
+
+
+def architecture_of(model: str | None, settings: Settings, releases: tuple[Release, ...]) -> str:
+    """The class of the model, by its weights, else by the catalogue's entry for its path; empty where no line tells.
+
+    A class that none of the releases serves is a patch: its rules are not known.
+    """
+    found = model or _catalogued(settings.model_path)
+    return found if any(support_of(found, release).served for release in releases or RELEASES) else ""
+
+
+def _catalogued(path: str | None) -> str:
+    last = (path or "").rstrip("/").rpartition("/")[2]
+    for name in (path or "", last):
+        try:
+            return geometry_of(name).architecture or ""
+        except (KeyError, ModelRefusedError):
+            continue
+    return ""
 
 
 class _Refusal(NamedTuple):
@@ -250,6 +294,17 @@ def _printed(reports: tuple[RankReport, ...]) -> int | None:
         else None
         for report in reports
     )
+
+
+# A rank's name stands in the bracket of its lines wherever a width is above 1 (boot-log-formats.md, "Prefix").
+_TIME_ALONE = re.compile(r"\[[\d :.,-]{8,40}\]")
+_RANKED = (words.StatePool, words.KvPool, words.Summary, words.Capped)
+
+
+def is_one_rank(lines: list[Line]) -> bool:
+    """Whether the lines are of a server of one rank: their bracket holds the time alone. It has no dcp_size then."""
+    named = [line for line in lines if isinstance(line.said, _RANKED)]
+    return bool(named) and all(not line.rank.name and _TIME_ALONE.search(line.prefix) for line in named)
 
 
 def _dcp(settings: Settings, releases: tuple[Release, ...], rows: int | None, printed: int | None) -> int | None:
