@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sizing.answers.solve import Sizing, solve
 from sizing.basics.problems import RefusedError
-from sizing.basics.units import count, number, requests_text
+from sizing.basics.units import count, number, requests_text, stated_ratio_text
 from sizing.bootlog.diagnosis import Diagnosis, no_cure
 from sizing.bootlog.least import start_need
 from sizing.bootlog.log import Boot
@@ -83,7 +83,10 @@ def _changes(sizing: Sizing) -> Iterator[Changes]:
         yield {REQUESTS: str(sizing.raised_flag)}
     if sizing.pair is not None:
         yield {REQUESTS: str(sizing.pair.asked)}
-        yield {REQUESTS: str(sizing.pair.asked), PIN: str(sizing.pair.pin), RATIO: None}
+        if sizing.pair.pin is not None:
+            yield {REQUESTS: str(sizing.pair.asked), PIN: str(sizing.pair.pin), RATIO: None}
+        elif sizing.pair.ratio is not None:
+            yield {REQUESTS: str(sizing.pair.asked), RATIO: stated_ratio_text(sizing.pair.ratio), PIN: None}
 
 
 def _value(flag: str | None) -> str | None:

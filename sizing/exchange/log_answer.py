@@ -19,6 +19,7 @@ from sizing.engine.pools import ratio_is_ignored
 from sizing.engine.slots_per_request import resolution
 from sizing.engine.split import Split
 from sizing.exchange.answer import Best, Measured, Notice, Number, SizingAnswer, engine_kind, refusal
+from sizing.exchange.sizing_answer import best_of
 from sizing.explain.verdict import BEYOND_WORTH_SAYING
 from sizing.specification import optimal_ratio
 
@@ -242,13 +243,8 @@ class _Numbers:
         if sizing is None or self.L is None or self.refused is not None or sizing.optimum is None:
             return None
         runs = best_runs(self.found)
-        return Best(
-            ratio=sizing.balanced.ratio if isinstance(sizing.balanced, Split) else None,
-            ratio_low=sizing.optimum.ratio_low,
-            ratio_high=sizing.optimum.ratio_high,
-            pin=sizing.pin_flag,
-            runs=_band(runs) if runs.low < runs.high else int(runs.value),
-        )
+        banded = _band(runs) if runs.low < runs.high else int(runs.value)
+        return best_of(sizing.scenario, sizing.optimum).model_copy(update={"runs": banded})
 
 
 def _per_rank(asked: int | None, width: int | None) -> int | None:
