@@ -19,7 +19,7 @@ from sizing.specification import PoolName, state_is_short
 REST_DIGITS = 3  # [GiB] a flip of rest is given to a thousandth
 STEPS = 10**REST_DIGITS
 PARTS = 16  # a stretch that may hold a flip is cut in so many
-CHUNK = 512  # stretches tried in one vectorised call, the nearest first
+CHUNK = 4096  # stretches tried in one vectorised call, the nearest first
 
 Whole = NDArray[np.int64]
 Stretches = tuple[Whole, Whole]  # first and last thousandth [GiB / 1000] of each, both inside
