@@ -534,16 +534,20 @@ class Scenario(BaseModel):
         given = self.model_fields_set.intersection(FILLED)
         geometry = (info.context or {}).get(GEOMETRY)
         if "model" not in self.model_fields_set and (given or geometry):
-            self.__dict__["model"] = ""
+            self._state({"model": ""})
         for name in FOLLOWING - self.model_fields_set:
             self.__dict__.pop(name, None)
         if geometry is not None:
             values = _filled(self, geometry)
             self._drop(values)
-            self.__dict__.update(values, draft_kv_layers=None)  # no name to ask again: its bytes are stated
-            return self
+            return self._state({**values, "draft_kv_layers": None})  # no name to ask again: its bytes are stated
         self._only_stated()
         return self if self.model else self._without_model()
+
+    def _state(self, values: Mapping[str, Any]) -> Self:
+        self.__dict__.update(values)
+        self.model_fields_set.update(values)
+        return self
 
     def _only_stated(self) -> Self:
         """Keep nothing that the model says. Raises ValueError where other bytes stand beside it."""
@@ -554,6 +558,7 @@ class Scenario(BaseModel):
     def _drop(self, values: Mapping[str, Any]) -> None:
         for name in values.keys() & self.__dict__.keys():
             stated = self.__dict__.pop(name)
+            self.model_fields_set.discard(name)
             if stated != values[name] and (stated or name != "draft_kv_bytes_per_token"):
                 raise ValueError(
                     f"{label(name)} follows from the model {self.model} here ({values[name]}, not {stated}): leave it "
