@@ -15,7 +15,7 @@ from sizing.bootlog.arguments import read_arguments
 from sizing.bootlog.forms import ANCHORS, DECODE_ANCHOR, FORMS, form_names, matches
 from sizing.bootlog.measure import Printed
 from sizing.bootlog.said import Refused
-from sizing.engine.slots_per_request import slots_per_request
+from sizing.engine.resolve import slots_per_request
 from sizing.models import entry, read_config
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -12,9 +12,9 @@ import pytest
 
 from sizing import Problem, Refusal, RefusedError, Scenario, Split, read_scenario, solve
 from sizing.answers.solve import Sizing
-from sizing.engine.pools import rank_of, slot_bytes
-from sizing.engine.slots_per_request import resolve
-from sizing.engine.split import minimum_rest_gib
+from sizing.engine.charges import minimum_rest_gib
+from sizing.engine.rank import rank_of
+from sizing.engine.resolve import resolution, resolve
 from sizing.releases.rules import CHANGES, FIRST, LATEST, RELEASES, Change, Rules, rules_of
 
 # engine-versions.md, first line: the releases that were read.
@@ -549,8 +549,10 @@ def test_asked_requests_under_attention_dp(release: str, D: int) -> None:
 @by_release()
 def test_ssm_dtypes(release: str) -> None:
     """float32 and bfloat16 everywhere, at half the bytes; float16 since 0.5.9."""
-    assert slot_bytes(scenario_of(release)) == SLOT
-    assert slot_bytes(scenario_of(release, mamba_ssm_dtype="bfloat16")) == SLOT // 4 + (SLOT - SLOT // 4) // 2
+    assert resolution(scenario_of(release)).costs.slot == SLOT
+    assert (
+        resolution(scenario_of(release, mamba_ssm_dtype="bfloat16")).costs.slot == SLOT // 4 + (SLOT - SLOT // 4) // 2
+    )
     assert words_of(release, mamba_ssm_dtype="bfloat16") is None
     refused = None if since(release, "0.5.9") else "argument --mamba-ssm-dtype: invalid choice: 'float16'"
     assert words_of(release, mamba_ssm_dtype="float16") == refused

@@ -20,8 +20,10 @@ from sizing.bootlog.joined import joined
 from sizing.bootlog.release import releases_text
 from sizing.bootlog.settings import latest
 from sizing.command import Command
-from sizing.engine.pools import Rank, pools_from_slots, rank_of
-from sizing.engine.split import slots_set
+from sizing.engine.pools import pools_from_slots
+from sizing.engine.rank import rank_of
+from sizing.engine.resolved import Rank
+from sizing.engine.slots import slots_set
 from sizing.releases.architectures import support_of
 from sizing.scenario.from_model import FILLED, geometry_of, servable
 from sizing.scenario.inputs import Scenario, read_scenario
@@ -214,7 +216,7 @@ def _with_fitted_rest(facts: Facts, scenario: Scenario) -> Scenario:
 def _gives(facts: Facts, scenario: Scenario, rest_gib: float) -> bool:
     rank = rank_of(scenario)._replace(rest_gib=rest_gib)
     ratio = scenario.mamba_full_memory_ratio
-    pools = pools_from_slots(rank, slots_set(scenario, rank, ratio))
+    pools = pools_from_slots(rank, slots_set(rank, ratio))
     return (int(pools.slots), int(pools.kv_rows)) == (facts.slots, facts.kv_rows)
 
 
@@ -280,7 +282,7 @@ def _off(measured: Measured | None, taken: int) -> tuple[int, ...]:
 
 
 def _numbers(sizing: Sizing, rank: Rank) -> dict[str, int]:
-    pools = pools_from_slots(rank, slots_set(sizing.scenario, rank, sizing.ratio_now))
+    pools = pools_from_slots(rank, slots_set(rank, sizing.ratio_now))
     return {name: int(getattr(pools, name)) for name in NAMES}
 
 

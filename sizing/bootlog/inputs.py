@@ -17,7 +17,7 @@ from sizing.bootlog.gather import architecture_of
 from sizing.bootlog.measure import Measured
 from sizing.bootlog.release import releases_text
 from sizing.bootlog.settings import latest
-from sizing.engine.slots_per_request import slots_per_request
+from sizing.engine.resolve import slots_per_request
 from sizing.releases.architectures import support_of
 from sizing.scenario.inputs import DEFAULT_RATIO, DEFAULTS, Scenario
 

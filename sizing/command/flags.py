@@ -6,6 +6,7 @@ Source: boot-log-formats.md section 1, engine-versions.md ("Flags and environmen
 from typing import Literal, NamedTuple
 
 from sizing.command.engine_flags import whole_name
+from sizing.releases.flags import PIN, RATIO, REQUESTS
 
 Kind = Literal["whole", "tokens", "number", "word", "switch"]
 
@@ -18,7 +19,6 @@ class FlagRule(NamedTuple):
     names: tuple[str, ...]
 
 
-RATIO, PIN, REQUESTS = "--mamba-full-memory-ratio", "--max-mamba-cache-size", "--max-running-requests"
 FRACTION = "--mem-fraction-static"
 SIZING_FLAGS = (RATIO, PIN, REQUESTS, FRACTION)
 """The flags that the writer may set, replace or remove."""

@@ -15,8 +15,8 @@ from sizing.bootlog.cure import Cure, cure_of, start_of
 from sizing.bootlog.diagnosis import Diagnosis, diagnose, models_that_fit, named_model, settled
 from sizing.bootlog.least import best_runs, fraction_least
 from sizing.command import Command
-from sizing.engine.pools import ratio_is_ignored
-from sizing.engine.slots_per_request import resolution
+from sizing.engine.resolve import resolution
+from sizing.engine.slots import ratio_is_ignored
 from sizing.engine.split import Split
 from sizing.exchange.answer import Best, Measured, Notice, Number, SizingAnswer, engine_kind, refusal
 from sizing.exchange.sizing_answer import best_of
@@ -244,7 +244,7 @@ class _Numbers:
             return None
         runs = best_runs(self.found)
         banded = _band(runs) if runs.low < runs.high else int(runs.value)
-        return best_of(sizing.scenario, sizing.optimum).model_copy(update={"runs": banded})
+        return best_of(sizing.resolved, sizing.optimum).model_copy(update={"runs": banded})
 
 
 def _per_rank(asked: int | None, width: int | None) -> int | None:
@@ -405,7 +405,9 @@ def _of_the_cache(found: Diagnosis, numbers: _Numbers) -> Iterator[Notice]:
     yield Notice(about="radix_cache_off", words=words)
     settings, scenario = numbers.facts.settings, found.scenario
     pinned = settings.max_mamba_cache_size is not None
-    ignored = ratio_is_ignored(scenario) if scenario is not None else settings.disable_radix_cache and numbers.cap
+    ignored = (
+        ratio_is_ignored(resolution(scenario)) if scenario is not None else settings.disable_radix_cache and numbers.cap
+    )
     if ignored and not pinned:
         words = "With the radix cache off and a request cap the slots are the cap: the ratio counts for nothing."
         yield Notice(about="ratio_not_used", words=words)

@@ -7,6 +7,9 @@ from collections.abc import Iterable
 
 from sizing.releases.rules import LATEST, RELEASES, Release
 
+# The flags that decide the slots of a split.
+RATIO, PIN, REQUESTS = "--mamba-full-memory-ratio", "--max-mamba-cache-size", "--max-running-requests"
+
 # First and last release; a flag that is not here is in every release or is not read.
 STRETCHES: dict[str, tuple[Release, Release]] = {
     "--mamba-scheduler-strategy": ("0.5.7", "0.5.19"),

@@ -4,7 +4,9 @@ Source: model-geometry.md through `sizing.models`. Nothing here is rounded: ever
 """
 
 import re
+from collections.abc import Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sizing.basics.dtypes import STATE_ITEMSIZE, KvDtype, StateDtype
@@ -127,11 +129,12 @@ def _is_servable(model: str) -> bool:
 
 
 @cache
-def filled(geometry: Geometry, widths: Widths) -> dict[str, Any]:
+def filled(model: str | Geometry, widths: Widths) -> Mapping[str, Any]:
     """The FILLED fields of a scenario with this model [bytes per rank], and the draft's where its layers are stated.
 
-    Raises ModelRefusedError.
+    A name is one of the catalogue. Raises KeyError for any other, and ModelRefusedError.
     """
+    geometry = geometry_of(model) if isinstance(model, str) else model
     tp, rules = widths.attn_tp_size, rules_of(widths.release)
     across = stages(geometry, widths.pp_size)
     whole = state_bytes(geometry, tp, widths.ssm, widths.conv)
@@ -162,7 +165,7 @@ def filled(geometry: Geometry, widths: Widths) -> dict[str, Any]:
     }
     if widths.draft_layers is not None:
         found["draft_kv_bytes_per_token"] = draft_bytes(geometry, widths)
-    return found
+    return MappingProxyType(found)
 
 
 def _row_bytes(geometry: Geometry, widths: Widths, rules: Rules) -> tuple[int, int]:
@@ -228,7 +231,7 @@ def draft_steps(geometry: Geometry, widths: Widths) -> tuple[Step, ...]:
     )
 
 
-def stage_steps(geometry: Geometry, widths: Widths, fields: dict[str, Any]) -> tuple[Step, ...]:
+def stage_steps(geometry: Geometry, widths: Widths, fields: Mapping[str, Any]) -> tuple[Step, ...]:
     """What pipeline stages leave of the bytes, as formulas; empty without stages."""
     if widths.pp_size == 1:
         return ()
