@@ -132,7 +132,10 @@ def _state_bytes(derived: dict[str, Any], numeric: dict[str, Any]) -> dict[str, 
 
 
 def _kv_bytes(inputs: dict[str, Any], derived: dict[str, Any], numeric: dict[str, Any]) -> dict[str, Any]:
-    """The token of the stage with most attention layers, as it would be at bfloat16 where fp8 runs."""
+    """The token of the stage with most attention layers, as it would be at bfloat16 where fp8 runs.
+
+    The draft's row is the same on every stage: the engine scales it by the draft's layers alone.
+    """
     target, both = numeric["target_kv_bytes_per_token_per_rank"], numeric["kv_bytes_per_token_per_rank"]
     others, cap = numeric["other_pp_ranks_tokens"], numeric["max_total_tokens"]
     here = derived["full_attention_layers_on_this_rank"]
@@ -151,7 +154,7 @@ def _kv_bytes(inputs: dict[str, Any], derived: dict[str, Any], numeric: dict[str
         "attention": "MLA" if derived["kv_heads_on_this_rank"] is None else "GQA",
         "kv_bytes_per_token": target * most // here * wider,
         "kv_bytes_dcp_size": numeric["dcp_size"],
-        "draft_kv_bytes_per_token": (both - target) * most // here * wider,
+        "draft_kv_bytes_per_token": (both - target) * wider,
         "kv_bytes_dtype": "bfloat16",
         "max_total_tokens": cap,
     }

@@ -155,7 +155,7 @@ def test_nemotron_may_stand_in_llm_config(outer: str) -> None:
     outside = read_config({"model_type": outer, "architectures": ["NemotronH"], "llm_config": inside})
     alone = read_config(inside)
     assert outside == alone.model_copy(
-        update={"model_type": outer, "architecture": "NemotronH", "extra_buffer": False},
+        update={"model_type": outer, "architecture": "NemotronH", "extra_buffer": False, "multimodal": True},
     )
 
 

@@ -19,9 +19,11 @@ from sizing.answers.curves import L_HIGH, L_LOW
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.units import count, tokens_from_text
 from sizing.models import Geometry
+from sizing.models.kv import SWA_FULL_TOKENS_RATIO
 from sizing.releases.rules import RELEASES
-from sizing.scenario.from_model import FILLED, geometry_of, names, suggested
+from sizing.scenario.from_model import FILLED, INKLING_RATIO, geometry_of, names, suggested
 from sizing.scenario.inputs import (
+    DEFAULT_RATIO,
     DEFAULTS,
     FIELDS,
     Algorithm,
@@ -42,6 +44,7 @@ OCTAVE = 8  # notches of the L slider in each doubling; 9,216 is one of them
 DRAFT_TOKENS = 16  # the slider's end; a link or a file may ask for more
 DCP_SIZES = (1, 2, 4, 8, 16, 32, 64)
 TYPED_BYTES = ""  # no model: how a scenario writes it
+WINDOWED = "GQA and sliding window"  # the attention of a model with a window pool
 SPLITS = {"ratio": "ratio", "balanced": "balanced", "pin": "pin"}
 
 
@@ -134,6 +137,8 @@ SCHEDULER = (
 SPECULATION = (
     "speculative_algorithm",
     "speculative_eagle_topk",
+    "speculative_num_steps",
+    "draft_kv_layers",
     "draft_kv_bytes_per_token",
     "replayssm",
     "linear_replayssm_cache_len",
@@ -146,9 +151,10 @@ RANKS = (
     "state_bytes_all_stages",
     "disaggregation_mode",
     "disaggregation_decode_enable_radix_cache",
+    "disaggregation_decode_extra_slots",
     "disaggregation_transfer_backend",
 )
-LIMITS = ("max_running_requests", "max_total_tokens", "context_length")
+LIMITS = ("max_running_requests", "max_total_tokens", "context_length", "swa_full_tokens_ratio")
 # Whole numbers without a slider: typed as text.
 TYPED = (
     "L",
@@ -157,6 +163,8 @@ TYPED = (
     "index_page_tokens",
     "mamba_track_interval",
     "speculative_eagle_topk",
+    "speculative_num_steps",
+    "draft_kv_layers",
     "draft_kv_bytes_per_token",
     "linear_replayssm_cache_len",
     "ring_bytes_per_position",
@@ -173,6 +181,10 @@ TYPED = (
     "kv_heads",
     "kv_bytes_per_token",
     "kv_bytes_dcp_size",
+    "window_bytes_per_token",
+    "sliding_window",
+    "side_bytes_per_slot",
+    "disaggregation_decode_extra_slots",
 )
 NAMES = ("name", "mamba_conv_dtype")
 BYTES = (
@@ -191,6 +203,9 @@ BYTES = (
     "kv_bytes_per_token",
     "kv_bytes_dtype",
     "kv_bytes_dcp_size",
+    "window_bytes_per_token",
+    "sliding_window",
+    "side_bytes_per_slot",
 )
 
 
@@ -260,6 +275,8 @@ def take_suggested(geometry: Geometry) -> None:
     """What a checkpoint asks for, where no flag says otherwise: its dtypes and its context."""
     for name, value in suggested(geometry).items():
         put(name, value)
+    if st.session_state.get("mamba_full_memory_ratio") in (DEFAULT_RATIO, INKLING_RATIO):
+        put("mamba_full_memory_ratio", INKLING_RATIO if geometry.attention == WINDOWED else DEFAULT_RATIO)
 
 
 def _take_model() -> None:
@@ -320,6 +337,9 @@ def _scheduler() -> None:
 def _speculation() -> None:
     _choice("speculative_algorithm", get_args(Algorithm))
     _typed("speculative_eagle_topk")
+    _typed("speculative_num_steps", placeholder="D - 1")
+    if st.session_state["model"]:
+        _typed("draft_kv_layers", placeholder="bytes stated below")
     _typed("draft_kv_bytes_per_token")
     _choice("replayssm", get_args(ReplaySsm))
     _typed("linear_replayssm_cache_len")
@@ -334,6 +354,7 @@ def _ranks() -> None:
         _typed("state_bytes_all_stages", placeholder="unknown")
     _choice("disaggregation_mode", get_args(Role))
     _toggle("disaggregation_decode_enable_radix_cache")
+    _typed("disaggregation_decode_extra_slots", placeholder="twice the requests, or none")
     _choice("disaggregation_transfer_backend", get_args(Transfer))
 
 
@@ -341,6 +362,9 @@ def _limits() -> None:
     _typed("max_running_requests", placeholder="unset")
     _typed("max_total_tokens", placeholder="unset")
     _typed("context_length")
+    model = st.session_state["model"]
+    if not model or geometry_of(model).attention == WINDOWED:
+        _number("swa_full_tokens_ratio", placeholder=f"{SWA_FULL_TOKENS_RATIO}")
 
 
 def _names() -> None:
@@ -377,6 +401,9 @@ def _bytes() -> None:
     _typed("kv_bytes_per_token", source="kv_bytes_source")
     _choice("kv_bytes_dtype", get_args(KvDtype))
     _typed("kv_bytes_dcp_size")
+    _typed("window_bytes_per_token")
+    _typed("sliding_window", placeholder="none")
+    _typed("side_bytes_per_slot")
     sources = st.session_state["state_bytes_source"], st.session_state["kv_bytes_source"]
     st.caption(f"Slot bytes: {sources[0]}. Token bytes: {sources[1]}.")
 

@@ -20,6 +20,7 @@ from sizing.engine.pools import (
     Rank,
     asked_divisor,
     asking,
+    beside_pin,
     pin_from_slots,
     pin_is_ignored,
     pools_from_slots,
@@ -118,7 +119,7 @@ def fits(scenario: Scenario, rank: Rank, needed: Need) -> Any:
 def carries(rank: Rank, needed: Need, slots: Numeric | None = None) -> Any:
     """Whether K = `slots` [slots per rank], by default the fewest that admit them, carries the need."""
     pools = pools_from_slots(rank, needed.requests * rank.S if slots is None else slots)
-    starts = (pools.slots > 0) & (pools.kv_rest_bytes > 0)
+    starts = (pools.slots > 0) & (pools.kv_rest_bytes > 0) & (pools.window_cap >= needed.requests)
     return starts & (pools.admitted >= needed.requests) & (pools.kv_tokens >= needed.tokens)
 
 
@@ -165,7 +166,8 @@ def _setting(scenario: Scenario, needed: Need, asked: int | None) -> Setting:
     values: dict[str, Any] = {"split": "pin", "max_mamba_cache_size": pin}
     if pin_is_ignored(scenario):
         slots, values = int(slots_from_ratio(rank, ratio)), {"split": "ratio", "mamba_full_memory_ratio": ratio}
-    tokens = int(pools_from_slots(rank, slots).kv_tokens)
+    by_pin = values["split"] == "pin"
+    tokens = int(pools_from_slots(beside_pin(rank) if by_pin else rank, slots).kv_tokens)
     return Setting(
         scenario=scenario.model_copy(update=values),
         requests=int(needed.requests),

@@ -88,6 +88,8 @@ def ratio_grid(low: float, high: float, *marks: float, points: int = 121) -> Rea
 def over_context(split: Split, L: Integers) -> ContextCurve:
     """A solved split at many L [tokens]: neither pool depends on L, so only the cap has to be taken again."""
     cap = kv_cap(split.kv_tokens, L)
+    if split.window_cap is not None:
+        cap = np.minimum(cap, split.window_cap)
     return ContextCurve(
         L=L, clamp=split.clamp, admitted=split.admitted, kv_cap=cap, runs=np.minimum(split.admitted, cap)
     )

@@ -19,6 +19,7 @@ from sizing.engine.pools import (
     is_pinned,
     kv_cap,
     pools_from_slots,
+    rank_as_set,
     rank_of,
     ratio_is_ignored,
     slots_from_ratio,
@@ -141,7 +142,7 @@ def _slots(sizing: Sizing, now: Split) -> Flip:
 
 def _flipped(scenario: Scenario, ratio: float, varied: dict[str, Any], here: PoolName) -> Any:
     """Where, over arrays of one member of Rank, the other pool is short first; never where the engine refuses."""
-    rank = rank_of(scenario)._replace(**varied)
+    rank = rank_as_set(scenario)._replace(**varied)
     pools = pools_from_slots(rank, _slots_over(scenario, rank, ratio))
     short = np.where(pools.clamp <= kv_cap(pools.kv_tokens, scenario.L), "state pool", "KV pool")
     return (short != here) & _starts(pools)
@@ -179,7 +180,7 @@ def _short_with(sizing: Sizing, name: str, value: Any) -> PoolName | None:
     if not isinstance(other, Scenario):
         return None
     try:
-        rank = rank_of(other)
+        rank = rank_as_set(other)
     except RefusedError:
         return None
     pools = pools_from_slots(rank, slots_set(other, rank, sizing.ratio_now))

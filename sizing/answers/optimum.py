@@ -122,14 +122,16 @@ def ratio_range(scenario: Scenario, rank: Rank, low: int, high: int) -> tuple[fl
 
 def kv_tokens_for(pools: Pools, requests: Numeric) -> Numeric:
     """The KV [tokens] of pools that admit so many requests; below 0 where they do not, or the engine refuses."""
-    valid = (pools.slots > 0) & (pools.kv_rest_bytes > 0) & (pools.admitted >= requests)
+    carried = (pools.admitted >= requests) & (pools.window_cap >= requests)
+    valid = (pools.slots > 0) & (pools.kv_rest_bytes > 0) & carried
     return np.where(valid, pools.kv_tokens, -1)
 
 
 def running(pools: Pools, L: Numeric) -> Numeric:
-    """What really runs at L [requests per rank], 0 where the engine refuses: min(admitted, KV cap)."""
+    """What really runs at L [requests per rank], 0 where the engine refuses: min(admitted, KV cap, windows)."""
     valid = (pools.slots > 0) & (pools.kv_rest_bytes > 0)
-    return np.where(valid, np.minimum(pools.admitted, kv_cap(pools.kv_tokens, L)), 0)
+    cap = np.minimum(kv_cap(pools.kv_tokens, L), pools.window_cap)
+    return np.where(valid, np.minimum(pools.admitted, cap), 0)
 
 
 def most_by_state(rank: Rank) -> int:

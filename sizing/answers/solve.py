@@ -5,9 +5,9 @@ from pydantic import BaseModel, ConfigDict
 
 from sizing import specification
 from sizing.answers.optimum import Optimum, Pair, best_pair, best_split, running
-from sizing.basics.problems import Refusal
+from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import GIB, flag_ratio
-from sizing.engine.allocation import Allocation, allocations, beyond
+from sizing.engine.allocation import Allocation, DecodePool, allocations, beyond, decode_pool
 from sizing.engine.pools import (
     Rank,
     asked_divisor,
@@ -30,7 +30,7 @@ from sizing.engine.pools import (
 from sizing.engine.resolved import Resolved
 from sizing.engine.slots_per_request import resolve
 from sizing.engine.split import Split, slots_set, slots_unpinned, solve_split
-from sizing.scenario.inputs import DEFAULT_RATIO, MAX_REQUESTS, Scenario
+from sizing.scenario.inputs import MAX_REQUESTS, Scenario
 from sizing.specification import Prediction
 
 
@@ -90,6 +90,8 @@ class Sizing(BaseModel):
     """What one GiB more of `rest` adds to the optimum [requests]."""
     allocations: tuple[Allocation, ...]
     """What `now` allocates beside what it is charged."""
+    decode_pool: DecodePool | None
+    """Rows and slots of a PD decode server; None on any other, and where the engine refuses."""
     beyond: int | None
     """How much more `now` allocates than it is charged [bytes]; None where that is not known."""
 
@@ -100,7 +102,11 @@ class Sizing(BaseModel):
 
 
 def solve(scenario: Scenario) -> Sizing:
-    """Solve a scenario. Raises RefusedError when the flags themselves are refused (engine-sizing.md section 4)."""
+    """Solve a scenario. Raises RefusedError when the flags themselves are refused (engine-sizing.md section 4), and for
+    a model without attention layers, which has nothing to balance (`solve_now` sizes it)."""
+    if scenario.attention == "none":
+        cure = "It has no attention layers: there is no KV pool to balance."
+        raise RefusedError(Refusal(kind="not_served", engine_words="", cure=cure))
     rank = rank_of(scenario)
     r_star = specification.optimal_ratio(
         scenario.L, rank.slot_bytes, rank.token_bytes, rank.S, rank.D, scenario.dcp_size
@@ -132,7 +138,7 @@ def solve(scenario: Scenario) -> Sizing:
         ratio_now=ratio,
         now=now,
         balanced=_by_ratio(scenario, rank, r_flag),
-        default=_by_ratio(scenario, rank, DEFAULT_RATIO),
+        default=_by_ratio(scenario, rank, scenario.default_ratio),
         optimum=optimum,
         pinned=solve_split(scenario, rank, r_flag, pinnable.pin, pinned=True) if pinnable else None,
         pin_flag=pin_from_slots(scenario, pinnable.pin) if pinnable else None,
@@ -145,8 +151,14 @@ def solve(scenario: Scenario) -> Sizing:
         ),
         gib_more=_gib_more(scenario, rank, optimum),
         allocations=found,
+        decode_pool=decode_pool(scenario, rank, now) if isinstance(now, Split) else None,
         beyond=beyond(found),
     )
+
+
+def solve_now(scenario: Scenario) -> Split | Refusal:
+    """The split that is set by ratio or pin, alone: also of a model without attention layers. Raises RefusedError."""
+    return _solve_now(scenario, rank_of(scenario), scenario.mamba_full_memory_ratio)
 
 
 def _by_ratio(scenario: Scenario, rank: Rank, ratio: float) -> Split | Refusal:

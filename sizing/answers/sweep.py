@@ -25,6 +25,7 @@ from sizing.engine.pools import (
     pin_divisor,
     pin_is_ignored,
     pools_from_slots,
+    rank_as_set,
     rank_of,
     ratio_is_ignored,
     slots_from_ratio,
@@ -233,7 +234,7 @@ def _with(base: Scenario, values: dict[str, Any]) -> Any:
 def _solved(scenario: Scenario, arrays: dict[str, Any]) -> tuple[Any, Any] | None:
     """What runs, and where the engine starts, over the arrays; None where it refuses the flags."""
     try:
-        rank = rank_of(scenario)
+        rank = rank_as_set(scenario)
     except RefusedError:
         return None
     rank = rank._replace(rest_gib=arrays.get("rest_gib", rank.rest_gib))

@@ -74,9 +74,17 @@ def _state_limit(rank: Rank, pools: Pools, levers: str) -> Limit:
 
 def _kv_limit(scenario: Scenario, rank: Rank, pools: Pools, levers: str) -> Limit:
     spread = f" x dcp_size {rank.dcp_size}" if rank.dcp_size > 1 else ""
+    cap = int(kv_cap(pools.kv_tokens, scenario.L))
+    if rank.window is not None and pools.window_cap < cap:
+        return Limit(
+            name="KV pool",
+            requests=int(pools.window_cap),
+            why=f"{count(int(pools.window_rows))} tokens of the window pool // window {count(rank.window.tokens)}",
+            lifted_by="a larger --swa-full-tokens-ratio",
+        )
     return Limit(
         name="KV pool",
-        requests=int(kv_cap(pools.kv_tokens, scenario.L)),
+        requests=cap,
         why=f"{count(int(pools.kv_rows))} tokens{spread} // L {count(scenario.L)}",
         lifted_by=_more_tokens(scenario, pools, levers),
     )

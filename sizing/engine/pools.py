@@ -16,7 +16,8 @@ from sizing.basics.units import GIB
 from sizing.engine.refused_flags import check_at_sizing
 from sizing.engine.slots_per_request import SPECULATION_REQUESTS as SPECULATION_REQUESTS
 from sizing.engine.slots_per_request import radix_cache_is_on, resolve
-from sizing.releases.rules import BLOCK_KIND, Rules, rules_of
+from sizing.models.kv import SWA_FULL_TOKENS_RATIO, heads_here
+from sizing.releases.rules import BLOCK_KIND, EAGLE_KIND, Rules, rules_of
 from sizing.scenario.inputs import Scenario
 
 # A number or a numpy array of numbers: numpy's own types cannot say "the same shape in and out".
@@ -25,6 +26,21 @@ Numeric = Any
 # engine-sizing.md section 7: estimate = clamp(int(tokens / context_len * 512), 2048, 4096).
 ESTIMATE_FACTOR, ESTIMATE_LOW, ESTIMATE_HIGH = 512, 2048, 4096
 TOKENS_PER_REQUEST = 2  # section 7: never more requests than tokens // 2
+
+
+NO_CAP = 2**62  # where there is no window pool: more requests than any other limit
+HEADROOM_BUFFER = 100  # `init_memory_pool` up to 0.5.6: requests x (steps x topk + D) + 100 rows
+
+
+class Window(NamedTuple):
+    """The sliding-window pool beside the full one (engine-sizing.md section 11)."""
+
+    tokens: int
+    """How far back a window layer looks."""
+    share: float
+    """Its rows for each row of the full pool."""
+    bytes: int
+    """One of its rows [bytes]."""
 
 
 class Rank(NamedTuple):
@@ -37,7 +53,7 @@ class Rank(NamedTuple):
     ring_fixed_bytes: Numeric
     """The ring of GDN under ReplaySSM: taken once, from the state budget."""
     token_bytes: Numeric
-    """KV bytes the engine divides by: target plus draft."""
+    """KV bytes the engine divides by: target plus draft, with a share of the window pool. 0 without attention."""
     S: Numeric
     D: Numeric
     """Draft states that are charged for each running request; 0 where none are."""
@@ -51,6 +67,9 @@ class Rank(NamedTuple):
     slots_divisor: Numeric
     """The attention-DP width where a release divides every K by it, else 1."""
     max_total_tokens: Numeric | None
+    headroom: int = 0
+    """Rows that EAGLE adds for each request beyond what was sized, with HEADROOM_BUFFER more; 0 where none are."""
+    window: Window | None = None
 
 
 class Pools(NamedTuple):
@@ -71,6 +90,10 @@ class Pools(NamedTuple):
     """K // S: the mamba clamp."""
     admitted: Numeric
     """The engine's max_running_requests; 0 where it refuses to start."""
+    window_rows: Numeric = 0
+    """Tokens of the sliding-window pool; 0 without one."""
+    window_cap: Numeric = NO_CAP
+    """How many requests' windows that pool holds."""
 
 
 def slot_bytes(scenario: Scenario) -> int:
@@ -109,16 +132,19 @@ def ring_bytes(scenario: Scenario) -> int:
     if scenario.replayssm == "spec":
         if not replays_drafts(scenario):
             return 0
-        if scenario.family == "GDN" and rules_of(scenario.release).spec_ring == "on every slot":
+        if scenario.family == "GDN" and rules_of(scenario.release).spec_ring == "on every slot" and scenario.D:
             length = scenario.D  # 0.5.17 to 0.5.19
     return length * scenario.ring_bytes_per_position
 
 
 def replays_drafts(scenario: Scenario) -> bool:
-    """Whether rings stand in for draft states: ReplaySSM for speculation, in a family that has it."""
+    """Whether rings stand in for draft states: ReplaySSM for speculation, in a family that has it.
+
+    They are charged without speculation too (section 5): the flag alone decides.
+    """
     rule = rules_of(scenario.release).spec_ring
     families = {"none": (), "GDN, not charged": ("GDN",)}.get(rule, ("GDN", "KDA"))
-    return scenario.replayssm == "spec" and scenario.D > 0 and scenario.family in families
+    return scenario.replayssm == "spec" and scenario.family in families
 
 
 def ring_bytes_per_slot(scenario: Scenario) -> int:
@@ -144,25 +170,36 @@ def drafts_charged(scenario: Scenario) -> int:
     rules = rules_of(scenario.release)
     if scenario.disaggregation_mode == "prefill" and not rules.prefill_reserves_drafts:
         return 0
+    if rules.drafts_by_ratio_only and ratio_is_ignored(scenario):
+        return 0
     return 0 if replays_drafts(scenario) and rules.spec_ring != "GDN, not charged" else scenario.D
 
 
 def target_token_bytes(scenario: Scenario) -> int:
     """KV bytes of one token of the target model [bytes per rank] at the KV dtype and dcp_size that run."""
-    return _at_dcp_size(scenario, _at_kv_dtype(scenario, scenario.kv_bytes_per_token))
+    return token_bytes(scenario) - draft_charged_bytes(scenario)
 
 
 def _at_dcp_size(scenario: Scenario, stated: int) -> int:
-    if scenario.attention != "GQA" or scenario.kv_heads is None or scenario.dcp_size == scenario.kv_bytes_dcp_size:
+    """The same row at the dcp_size that runs; before 0.5.18 the KV heads of a rank follow tp alone (section 3)."""
+    if scenario.attention != "GQA" or scenario.kv_heads is None:
         return stated
-    return stated * _kv_heads_here(scenario, scenario.dcp_size) // _kv_heads_here(scenario, scenario.kv_bytes_dcp_size)
+    rules, tp = rules_of(scenario.release), scenario.attn_tp_size
+    runs, was = (
+        heads_here(scenario.kv_heads, tp, rules.heads_dcp(dcp))
+        for dcp in (scenario.dcp_size, scenario.kv_bytes_dcp_size)
+    )
+    return stated * runs // was
 
 
-def _kv_heads_here(scenario: Scenario, dcp_size: int) -> int:
-    """KV heads on one rank: max(1, heads // (attention TP // dcp_size)) (section 3); before 0.5.18 without DCP."""
-    width = scenario.attn_tp_size
-    shared = dcp_size if rules_of(scenario.release).kv_heads_follow_dcp else 1
-    return max(1, (scenario.kv_heads or 0) // (width // shared))
+def window_bytes(scenario: Scenario) -> int:
+    """One row of the sliding-window pool [bytes per rank] at the KV dtype that runs; 0 without one."""
+    return _at_kv_dtype(scenario, scenario.window_bytes_per_token)
+
+
+def window_share(scenario: Scenario) -> float:
+    """Rows of the window pool for each row of the full one [-]."""
+    return SWA_FULL_TOKENS_RATIO if scenario.swa_full_tokens_ratio is None else scenario.swa_full_tokens_ratio
 
 
 def draft_row_bytes(scenario: Scenario) -> int:
@@ -175,15 +212,25 @@ def draft_row_bytes(scenario: Scenario) -> int:
 
 def draft_charged_bytes(scenario: Scenario) -> int:
     """What the draft adds to the bytes that the engine divides by [bytes per rank] (section 6, last trap)."""
-    if scenario.speculative_algorithm not in rules_of(scenario.release).charged_draft_kv:
+    rules = rules_of(scenario.release)
+    if scenario.speculative_algorithm not in rules.charged_draft_kv:
         return 0
-    every_rank = scenario.speculative_algorithm in BLOCK_KIND or scenario.attention == "DSA"
+    block = scenario.speculative_algorithm in BLOCK_KIND
+    every_rank = block or (scenario.attention == "DSA" and rules.pools_index_keys)
     return draft_row_bytes(scenario) * (scenario.dcp_size if every_rank else 1)
 
 
+def cell_bytes(scenario: Scenario) -> float:
+    """KV bytes the engine divides by [bytes per rank]: target plus draft (section 3), and under a sliding window the
+    share of the window pool, a float as in the engine."""
+    whole = _at_dcp_size(scenario, _at_kv_dtype(scenario, scenario.kv_bytes_per_token)) + draft_charged_bytes(scenario)
+    window = window_bytes(scenario)
+    return whole + window_share(scenario) * window if window else whole
+
+
 def token_bytes(scenario: Scenario) -> int:
-    """KV bytes the engine divides by [bytes per rank]: the target's plus what a draft model adds (section 3)."""
-    return target_token_bytes(scenario) + draft_charged_bytes(scenario)
+    """The same in whole bytes."""
+    return int(cell_bytes(scenario))
 
 
 def _at_kv_dtype(scenario: Scenario, stated: int) -> int:
@@ -193,7 +240,8 @@ def _at_kv_dtype(scenario: Scenario, stated: int) -> int:
 def requests_charged(scenario: Scenario) -> int:
     """Requests of one attention-DP rank whose drafts or rings are charged [requests] (section 5, `reqs`)."""
     asked = scenario.max_running_requests or SPECULATION_REQUESTS
-    return max(_least(scenario), asked // scenario.attn_dp_size)
+    width = scenario.attn_dp_size if rules_of(scenario.release).drafts_over_dp else 1
+    return max(_least(scenario), asked // width)
 
 
 def requests_asked(scenario: Scenario) -> int | None:
@@ -221,12 +269,13 @@ def rank_of(scenario: Scenario) -> Rank:
     rules, resolved = rules_of(scenario.release), resolve(scenario)
     check_at_sizing(scenario)
     _check_ring(scenario)
+    _check_window(scenario)
     return Rank(
         rules=rules,
         rest_gib=scenario.rest_gib,
         slot_bytes=charged_slot_bytes(scenario) + ring_bytes_per_slot(scenario),
         ring_fixed_bytes=ring_bytes_fixed(scenario),
-        token_bytes=token_bytes(scenario),
+        token_bytes=cell_bytes(scenario),
         S=resolved.S,
         D=drafts_charged(scenario),
         page_size=resolved.page_size,
@@ -236,7 +285,48 @@ def rank_of(scenario: Scenario) -> Rank:
         requests_charged=requests_charged(scenario),
         slots_divisor=_slots_divisor(scenario, rules),
         max_total_tokens=scenario.max_total_tokens,
+        headroom=headroom_rows(scenario),
+        window=_window(scenario),
     )
+
+
+def headroom_rows(scenario: Scenario) -> int:
+    """Rows that EAGLE adds for each request up to 0.5.6, HEADROOM_BUFFER more besides; 0 where none are."""
+    if (
+        not rules_of(scenario.release).eagle_headroom
+        or not scenario.D
+        or scenario.speculative_algorithm not in EAGLE_KIND
+    ):
+        return 0
+    steps = scenario.speculative_num_steps or max(scenario.D - 1, 1)
+    return steps * scenario.speculative_eagle_topk + scenario.D
+
+
+def _window(scenario: Scenario) -> Window | None:
+    size = window_bytes(scenario)
+    return Window(scenario.sliding_window or 1, window_share(scenario), size) if size else None
+
+
+def beside_pin(rank: Rank) -> Rank:
+    """The rank as a pin is charged on it: in 0.5.7 without draft states."""
+    return rank._replace(D=0) if rank.rules.drafts_by_ratio_only else rank
+
+
+def rank_as_set(scenario: Scenario) -> Rank:
+    """The rank as the scenario's own split, by pin or by ratio, is charged on it. Raises RefusedError."""
+    return beside_pin(rank_of(scenario)) if is_pinned(scenario) else rank_of(scenario)
+
+
+def _check_window(scenario: Scenario) -> None:
+    """With the radix cache off and a request count the window pool is sized by requests and by the prefill chunk
+    (`SWARequestCapPoolConfigurator`), which is no input here: no number rests on a guess."""
+    if not scenario.window_bytes_per_token or scenario.max_running_requests is None or radix_cache_is_on(scenario):
+        return
+    cure = (
+        "With the radix cache off and --max-running-requests the engine sizes the window pool by requests and "
+        "--chunked-prefill-size, which this tool does not do: leave one of them out."
+    )
+    raise RefusedError(Refusal(kind="not_served", engine_words="", cure=cure))
 
 
 def _check_ring(scenario: Scenario) -> None:
@@ -333,7 +423,8 @@ def pools_from_slots(rank: Rank, slots: Numeric) -> Pools:
     state = (slots + (1 if rank.rules.charges_padding else 0)) * rank.slot_bytes + rank.ring_fixed_bytes
     kv_rest_gib = rank.rest_gib - reserve / GIB - state / GIB
     kv_rest = np.trunc(kv_rest_gib * GIB).astype(np.int64)
-    rows = _kv_rows(rank, kv_rest)
+    rows = _kv_rows(rank, kv_rest, clamp)
+    windows = _window_rows(rank, rows)
     return Pools(
         slots=slots,
         state_bytes=state,
@@ -343,6 +434,8 @@ def pools_from_slots(rank: Rank, slots: Numeric) -> Pools:
         kv_tokens=rows * rank.dcp_size,
         clamp=clamp,
         admitted=_admitted(rank, rows, clamp),
+        window_rows=windows,
+        window_cap=windows // rank.window.tokens if rank.window else NO_CAP + 0 * rows,
     )
 
 
@@ -357,12 +450,31 @@ def _draft_reserve_bytes(rank: Rank, slots: Numeric, clamp: Numeric) -> Numeric:
     return holders * rank.D * rank.slot_bytes
 
 
-def _kv_rows(rank: Rank, kv_rest_bytes: Numeric) -> Numeric:
-    """Tokens on one rank [tokens]: whole pages of what is left, capped by --max-total-tokens (section 6)."""
-    rows = kv_rest_bytes // rank.token_bytes // rank.page_size * rank.page_size
+def _kv_rows(rank: Rank, kv_rest_bytes: Numeric, clamp: Numeric) -> Numeric:
+    """Tokens on one rank [tokens]: whole pages of what is left, capped by --max-total-tokens (section 6).
+
+    Without attention layers a token costs nothing, and the engine takes the cap or one context
+    (`DefaultPoolConfigurator._zero_kv_max_tokens`).
+    """
+    if np.ndim(rank.token_bytes) == 0 and rank.token_bytes == 0:
+        rows = np.full(np.shape(kv_rest_bytes), rank.max_total_tokens or rank.context_length, dtype=np.int64)
+    else:
+        rows = (kv_rest_bytes // rank.token_bytes).astype(np.int64)
+    if rank.headroom and rank.requests_asked is not None:
+        added = np.minimum(clamp, rank.requests_asked) * rank.headroom + HEADROOM_BUFFER
+        # With nothing left for KV the engine would start on these rows alone, out of the slack: that is no server.
+        rows = np.where(kv_rest_bytes > 0, rows + added, rows)
+    rows = rows // rank.page_size * rank.page_size
     if rank.max_total_tokens is not None:
         rows = np.minimum(rows, rank.max_total_tokens) // rank.page_size * rank.page_size
     return np.maximum(rows, 0)
+
+
+def _window_rows(rank: Rank, rows: Numeric) -> Numeric:
+    """Tokens of the window pool on one rank: its share of the full pool's, in whole pages."""
+    if rank.window is None:
+        return 0 * rows
+    return (rows * rank.window.share).astype(np.int64) // rank.page_size * rank.page_size
 
 
 def estimate(rank: Rank, rows: Numeric) -> Numeric:

@@ -11,6 +11,8 @@ from sizing.engine.pools import (
     TOKENS_PER_REQUEST,
     Pools,
     Rank,
+    Window,
+    beside_pin,
     is_pinned,
     kv_cap,
     pin_from_slots,
@@ -68,6 +70,10 @@ class Split(BaseModel):
     runs: int
     """min(admitted, KV cap): what really runs at L."""
     limits: tuple[Limit, ...]
+    window_rows: int = 0
+    """Tokens of the sliding-window pool; 0 without one."""
+    window_cap: int | None = None
+    """How many requests' windows that pool holds; None without one."""
     crossing: int
     """The largest L [tokens] at which the KV cap still carries the whole clamp: the balance point of this split."""
     memory: Memory
@@ -95,6 +101,7 @@ def slots_unpinned(scenario: Scenario, rank: Rank, ratio: float) -> int:
 
 def solve_split(scenario: Scenario, rank: Rank, ratio: float, slots: int, *, pinned: bool = False) -> Split | Refusal:
     """Solve the split of K = `slots` [slots per rank], which came from `ratio` [-] or a pin; or the refusal."""
+    rank = beside_pin(rank) if pinned else rank
     pools = pools_from_slots(rank, slots)
     refusal = _refusal(scenario, rank, pools, ratio, _lever(scenario, pinned))
     if refusal:
@@ -112,6 +119,8 @@ def solve_split(scenario: Scenario, rank: Rank, ratio: float, slots: int, *, pin
         admitted=int(pools.admitted),
         runs=found[0].requests,
         limits=found,
+        window_rows=int(pools.window_rows),
+        window_cap=int(pools.window_cap) if rank.window else None,
         crossing=int(pools.kv_tokens // pools.clamp),
         memory=_memory(scenario, rank, pools, found[0].requests),
     )
@@ -122,8 +131,8 @@ def _memory(scenario: Scenario, rank: Rank, pools: Pools, runs: int) -> Memory:
     slot, slots, L = int(rank.slot_bytes) - ring, int(pools.slots), scenario.L
     padding = 1 if rank.rules.charges_padding else 0
     state_used = runs * rank.S * slot
-    kv_pool = int(pools.kv_rows) * rank.token_bytes
-    kv_used = runs * L * rank.token_bytes // rank.dcp_size
+    kv_pool = min(int(int(pools.kv_rows) * rank.token_bytes), int(pools.kv_rest_bytes))  # EAGLE's own rows are beyond
+    kv_used = min(int(runs * L * rank.token_bytes // rank.dcp_size), kv_pool)
     charged = int(pools.state_bytes) + int(pools.draft_reserve_bytes) + kv_pool
     return Memory(
         state_used=state_used,
@@ -173,6 +182,8 @@ def _refusal(scenario: Scenario, rank: Rank, pools: Pools, ratio: float, lever: 
         too_much = pools.kv_rest_bytes <= 0
         cure = _fewer_slots(rank, pools, lever) if too_much else _more_tokens(rank, rank.page_size, lever)
         return Refusal(kind="no_tokens", engine_words=words, cure=cure)
+    if rank.window is not None and pools.window_rows <= rank.window.tokens + rank.page_size:
+        return _narrow_window(rank, rank.window, int(pools.window_rows))
     if pools.admitted <= 0:
         words = (
             "Hybrid (mamba/linear-attention) state cache is too small to serve any requests. "
@@ -180,6 +191,18 @@ def _refusal(scenario: Scenario, rank: Rank, pools: Pools, ratio: float, lever: 
         )
         return _unchecked(scenario, "no_requests", words, _one_request(scenario, rank, pools, ratio, lever))
     return None
+
+
+def _narrow_window(rank: Rank, window: Window, rows: int) -> Refusal:
+    """A window pool that no request fits (`validate_swa_pool_size`)."""
+    words = (
+        f"SWA pool ({rows} tokens) cannot hold even one request: the prefill admission floor is sliding_window_size "
+        f"({window.tokens}) + page_size ({rank.page_size})."
+    )
+    cure = (
+        "Raise --swa-full-tokens-ratio, or leave KV more memory: a smaller state pool, a larger --mem-fraction-static."
+    )
+    return Refusal(kind="no_tokens", engine_words=words, cure=cure)
 
 
 def _unchecked(scenario: Scenario, kind: RefusalKind, words: str, cure: str) -> Refusal:

@@ -61,6 +61,8 @@ SPLIT_UNITS = {
     "kv_cap_whole_pages": "requests per rank",
     "admitted": "requests per rank",
     "runs": "requests per rank",
+    "window_rows": "rows per rank",
+    "window_cap": "requests per rank",
     "crossing": "tokens",
 }
 MEMORY_UNIT = "bytes per rank"

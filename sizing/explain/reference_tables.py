@@ -543,13 +543,7 @@ def not_modelled() -> Table:
 
 _NOT_MODELLED = (
     (
-        "slots that a PD decode server adds",
-        "It may raise its slots after sizing, to (max_reqs + pre_alloc) × (1 + tracking slots) if that is more, "
-        "uncharged.",
-        "Read K from the boot log of that server.",
-    ),
-    (
-        "what came before 0.5.4, 0.5.7, 0.5.11, and whatever comes after 0.5.23",
+        "what came before 0.5.4, and whatever comes after 0.5.23",
         "These releases were not read. S, the padding slot, draft reserves and draft KV changed between releases.",
         "Take the nearest release and compare K and the tokens with your boot log.",
     ),

@@ -375,11 +375,13 @@ def _role(sizing: Sizing) -> Advice | None:
     scenario = sizing.scenario
     if scenario.disaggregation_mode == "prefill" and scenario.D and not sizing.drafts_charged:
         return Advice(topic="PD prefill", text="A prefill server charges no draft states, so D does not count in r*.")
-    if scenario.disaggregation_mode == "decode":
+    if pool := sizing.decode_pool:
+        gone = "" if pool.slots >= pool.slots_charged else ", and the others are charged for nothing"
         return Advice(
             topic="PD decode",
-            text="A decode server may raise its slots after sizing, to (max_reqs + pre_alloc) x (1 + tracking slots) "
-            "if that is more; what it adds is not charged and not shown here.",
+            text=f"After sizing the server makes {count(pool.rows)} rows, {count(pool.extra_rows)} of them for "
+            f"requests in transfer, and {count(pool.slots)} state slots, which its log prints: "
+            f"{count(pool.slots_charged)} are charged{gone}.",
         )
     return None
 

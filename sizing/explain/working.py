@@ -16,7 +16,16 @@ from sizing.basics.units import (
     rest_text,
     stated_ratio_text,
 )
-from sizing.engine.pools import SPECULATION_REQUESTS, is_pinned, pin_divisor, requests_charged, ring_bytes_fixed
+from sizing.engine.pools import (
+    HEADROOM_BUFFER,
+    SPECULATION_REQUESTS,
+    headroom_rows,
+    is_pinned,
+    pin_divisor,
+    requests_charged,
+    ring_bytes_fixed,
+    window_share,
+)
 from sizing.engine.slots_per_request import page_size_of
 from sizing.engine.split import Split
 from sizing.releases.rules import rules_of
@@ -81,6 +90,7 @@ def _split_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
         ),
         _kv_bytes_step(sizing, now),
         _tokens_step(sizing, now),
+        *_window_steps(sizing, now),
         Step(
             quantity="KV cap at L",
             formula="KV tokens x dcp_size // L",
@@ -105,6 +115,9 @@ def _split_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
 def _tokens_step(sizing: Sizing, now: Split) -> Step:
     scenario, page = sizing.scenario, sizing.resolved.page_size
     rows, formula = f"{count(now.kv_rest_bytes)} // {count(sizing.token_bytes)}", "KV bytes // KV bytes per token"
+    if added := headroom_rows(scenario):
+        rows += f" + {count(now.admitted)} x {count(added)} + {HEADROOM_BUFFER}"
+        formula += " + max_running_requests x (draft steps x top-k + D) + 100"
     if scenario.max_total_tokens is not None:
         rows = f"min({rows}, {count(scenario.max_total_tokens)})"
         formula = f"min({formula}, max_total_tokens)"
@@ -113,6 +126,26 @@ def _tokens_step(sizing: Sizing, now: Split) -> Step:
         formula=f"{formula}, whole pages",
         numbers=f"{rows} // {page} x {page}",
         result=count(now.kv_rows),
+    )
+
+
+def _window_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
+    if now.window_cap is None:
+        return ()
+    share, page = f"{window_share(sizing.scenario):g}", sizing.resolved.page_size
+    return (
+        Step(
+            quantity="tokens of the window pool",
+            formula="KV tokens x --swa-full-tokens-ratio, whole pages",
+            numbers=f"{count(now.kv_rows)} x {share} // {page} x {page}",
+            result=count(now.window_rows),
+        ),
+        Step(
+            quantity="windows that it holds",
+            formula="tokens of the window pool // sliding window",
+            numbers=f"{count(now.window_rows)} // {count(sizing.scenario.sliding_window or 0)}",
+            result=requests_text(now.window_cap),
+        ),
     )
 
 

@@ -7,6 +7,7 @@
 """
 
 from sizing.models.catalogue import VERIFICATION_MEANS, Entry, catalogue, entry, find
+from sizing.models.drafts import Draft, is_draft, read_draft
 from sizing.models.geometry import (
     Geometry,
     StateBytes,
@@ -28,6 +29,7 @@ from sizing.models.steps import byte_steps
 
 __all__ = [
     "VERIFICATION_MEANS",
+    "Draft",
     "Entry",
     "Geometry",
     "KvCacheDtype",
@@ -42,10 +44,12 @@ __all__ = [
     "draft_kv_bytes_per_token",
     "entry",
     "find",
+    "is_draft",
     "kv_bytes_per_token",
     "kv_heads_per_rank",
     "most_kv_bytes",
     "read_config",
+    "read_draft",
     "read_folder",
     "ring_bytes_per_request",
     "shapes",

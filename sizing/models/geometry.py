@@ -14,7 +14,7 @@ from sizing.models.kv import Dsa, Gqa, Kv, KvCacheDtype, SlidingGqa
 from sizing.models.refusal import ModelRefusedError
 from sizing.models.state import KdaState, Mamba2State, Shapes, State
 
-AttentionKind = Literal["GQA", "MLA", "DSA", "GQA and sliding window", "none"]
+AttentionKind = Literal["GQA", "QSA", "MLA", "DSA", "GQA and sliding window", "none"]
 DEFAULT_SSM_DTYPE: StateDtype = "float32"  # section 2: neither a flag nor a checkpoint that is read says otherwise
 DEFAULT_CONV_DTYPE: StateDtype = "bfloat16"  # section 2: SGLANG_MAMBA_CONV_DTYPE unset
 DEFAULT_RING_LENGTH = 16  # engine-sizing.md section 5: --linear-replayssm-cache-len unset
@@ -52,6 +52,10 @@ class Geometry(BaseModel):
     """What `--kv-cache-dtype auto` gives."""
     draft_layers: int
     """Layers of the draft (MTP) head that comes with the checkpoint; 0 where there is none."""
+    multimodal: bool = False
+    """Whether the engine keeps a cache for images: a language model inside a wrapper, but not Inkling."""
+    side_elements: int = 0
+    """Elements [per slot, on every rank] of states beside the pool, which nothing is charged for (Qwen4-Exp)."""
     notes: tuple[str, ...]
     """What is in the file and has no effect, a sentence each."""
 
@@ -157,12 +161,17 @@ def attention_heads_divide(geometry: Geometry, tp: int) -> bool | None:
 
 
 def ring_bytes_per_request(
-    geometry: Geometry, tp: int, length: int = DEFAULT_RING_LENGTH, conv_setting: StateDtype | None = None
+    geometry: Geometry,
+    tp: int,
+    length: int = DEFAULT_RING_LENGTH,
+    conv_setting: StateDtype | None = None,
+    folded: bool = False,
 ) -> int:
     """ReplaySSM ring bytes of one request on one rank, over all state layers, at a ring `length` [tokens].
 
     0 where ReplaySSM does not run: the engine has it for GDN and KDA only. GDN's rings are fixed scratch for the
-    running requests, KDA's are charged on every slot. Source: engine-sizing.md section 5, ReplaySSM.
+    running requests, KDA's are charged on every slot. `folded` is the window of GDN in 0.5.17 to 0.5.19, with a second
+    gate and without a low part. Source: engine-sizing.md section 5, ReplaySSM.
     """
     if not geometry.replayssm:
         return 0
@@ -175,31 +184,44 @@ def ring_bytes_per_request(
     elif isinstance(state, Mamba2State):
         pair = (heads * value_dim + -(-state.groups // tp) * key_dim) * item
         # A low part beside each ring, unless the rings are float32 themselves.
-        per_token = pair + gates + (pair if item != STATE_ITEMSIZE["float32"] else 0)
+        low = pair if item != STATE_ITEMSIZE["float32"] else 0
+        per_token = pair + (2 * gates if folded else gates + low)
     else:
         return 0
     return length * per_token * len(geometry.state_layers)
 
 
 def draft_kv_bytes_per_token(
-    geometry: Geometry, tp: int, dtype: KvCacheDtype, dcp: int = 1, draft_layers: int | None = None
+    geometry: Geometry,
+    tp: int,
+    dtype: KvCacheDtype,
+    dcp: int = 1,
+    draft_layers: int | None = None,
+    *,
+    layers: tuple[int, ...] | None = None,
+    with_target: bool = False,
 ) -> int:
     """What an EAGLE, MTP or STANDALONE draft adds to the bytes of a row on one rank.
 
-    int(row x draft layers / full layers); `draft_layers` is the checkpoint's own unless given. DSA charges the
-    latent rows that way, and an index key for each draft layer, both times dcp; a sliding-window model's draft layers
-    are full ones. Source: engine-sizing.md section 3.
+    int(row x draft layers / attention layers); `draft_layers` is the checkpoint's own unless given, `layers` the
+    attention layers of a pipeline stage. `with_target` rounds the sum instead, as up to 0.5.21
+    (`Rules.rounds_draft_with_target`). DSA charges the latent rows that way, and an index key for each draft layer,
+    both times dcp; the draft layers of a sliding-window model are rows of their own.
+    Source: engine-sizing.md section 3.
     """
     drafts = geometry.draft_layers if draft_layers is None else draft_layers
-    row, full = kv_bytes_per_token(geometry, tp, dtype, dcp), len(geometry.kv_layers)
+    row, full = (
+        kv_bytes_per_token(geometry, tp, dtype, dcp, layers),
+        len(geometry.kv_layers if layers is None else layers),
+    )
     if not drafts or not full:
         return 0
     if isinstance(geometry.kv, Dsa):
         latent = geometry.kv.latent_bytes(dtype) * full
         return (int(latent * drafts / full) + geometry.kv.index_bytes * drafts) * dcp
     if isinstance(geometry.kv, SlidingGqa):
-        return geometry.kv.full.row_bytes((0,), tp, 1, dtype) * drafts
-    return int(row * drafts / full)
+        return geometry.kv.draft_bytes(drafts, tp, dtype)
+    return int(row * (1 + drafts / full)) - row if with_target else int(row * drafts / full)
 
 
 def _check_widths(tp: int, dcp: int = 1) -> None:

@@ -16,29 +16,45 @@ KV_ITEMSIZE: dict[KvCacheDtype, int] = {"bfloat16": 2, "float16": 2, "fp8_e4m3":
 MXFP8_BLOCK = 32  # model-geometry.md section 2: “fp8 plus 1/32”
 # The same section, DSA: blocks of 128 elements, each with a scale of 4 bytes; rope stays bfloat16 in the fp8 layout.
 DSA_BLOCK, DSA_SCALE_BYTES, DSA_ROPE_BYTES = 128, 4, 2
-SWA_FULL_TOKENS_RATIO = 0.8  # section 6: `--swa-full-tokens-ratio` unset
+# engine-sizing.md section 11: `--swa-full-tokens-ratio` unset, for Inkling in every release that has it.
+SWA_FULL_TOKENS_RATIO = 0.1
 
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
+def heads_here(kv_heads: int, tp: int, dcp: int) -> int:
+    """KV heads on one rank: floor division, at least one; DCP ranks hold the same heads (engine-sizing.md section 3).
+
+    `tp` is the attention TP width, `dcp` what the release lets the heads follow (`Rules.heads_dcp`).
+
+    >>> heads_here(2, 8, 1), heads_here(2, 8, 8), heads_here(8, 8, 4)
+    (1, 2, 4)
+    """
+    return max(1, kv_heads // (tp // dcp))
+
+
 class Gqa(_Frozen):
     """Grouped (or multi-) head attention: keys and values of each KV head."""
 
-    kind: Literal["GQA"] = "GQA"
+    kind: Literal["GQA", "QSA"] = "GQA"
+    """QSA has a compressed index key of each token beside the heads."""
     kv_heads: int
     head_dim: int
     v_head_dim: int
+    index_bytes: int = 0
+    """Bytes of that key in one layer, whatever the KV dtype."""
 
     def heads_here(self, tp: int, dcp: int) -> int:
-        """KV heads on one rank: floor division, at least one; DCP ranks hold the same heads."""
-        return max(1, self.kv_heads // (tp // dcp))
+        """KV heads on one rank."""
+        return heads_here(self.kv_heads, tp, dcp)
 
     def row_bytes(self, layers: tuple[int, ...], tp: int, dcp: int, dtype: KvCacheDtype) -> int:
         """Bytes of one token over these layers on one rank."""
         elements = self.heads_here(tp, dcp) * (self.head_dim + self.v_head_dim) * len(layers)
-        return elements * KV_ITEMSIZE[dtype] + (elements // MXFP8_BLOCK if dtype == "mxfp8" else 0)
+        scales = elements // MXFP8_BLOCK if dtype == "mxfp8" else 0
+        return elements * KV_ITEMSIZE[dtype] + scales + self.index_bytes * len(layers)
 
 
 class Mla(_Frozen):
@@ -97,28 +113,39 @@ class Dsa(_Frozen):
 
 
 class SlidingGqa(_Frozen):
-    """Full and sliding-window attention in two pools; the window pool has SWA_FULL_TOKENS_RATIO of the rows.
+    """Full and sliding-window attention in two pools; the window pool has a share of the rows of the full one.
 
-    This is what one token of the full pool costs with its share of the window pool. The engine splits such a
-    model's memory by another rule than the ratio of the two pools (model-geometry.md section 3, sconv).
+    Source: engine-sizing.md section 11 (`HybridSWAPoolConfigurator`).
     """
 
     kind: Literal["GQA and sliding window"] = "GQA and sliding window"
     full: Gqa
     sliding: Gqa
     sliding_layers: tuple[int, ...]
+    window: int
+    """Tokens that a window layer looks back."""
+    draft_window_layers: tuple[int, ...] = ()
+    """Layers of the draft head, counted from 0, whose rows are as wide as a window layer's."""
 
-    def window_share(self, layers: int, windows: int) -> float:
-        """Rows of the window pool for each row of the full one; 1 where there is no full pool to relate to."""
-        return SWA_FULL_TOKENS_RATIO if windows < layers else 1
+    def parts(self, layers: tuple[int, ...], tp: int, dtype: KvCacheDtype) -> tuple[int, int]:
+        """Bytes of a row of the full pool and of one of the window pool, over these layers on one rank.
+
+        Both ignore DCP, and round the MXFP8 scales per layer.
+        """
+        windows = len(set(layers) & set(self.sliding_layers))
+        full = self.full.row_bytes((0,), tp, 1, dtype) * (len(layers) - windows)
+        return full, self.sliding.row_bytes((0,), tp, 1, dtype) * windows
 
     def row_bytes(self, layers: tuple[int, ...], tp: int, dcp: int, dtype: KvCacheDtype) -> int:
-        """Bytes of one token over these layers on one rank. Both pools ignore DCP."""
-        windows = len(set(layers) & set(self.sliding_layers))
-        ratio = self.window_share(len(layers), windows)
-        # The engine rounds the MXFP8 scales per layer here, and multiplies by a float last.
-        full = self.full.row_bytes((0,), tp, 1, dtype) * (len(layers) - windows)
-        return int(full + ratio * (self.sliding.row_bytes((0,), tp, 1, dtype) * windows))
+        """Bytes of one token with its share of the window pool; all of it where there is no full pool to relate to."""
+        full, window = self.parts(layers, tp, dtype)
+        return int(full + (SWA_FULL_TOKENS_RATIO if full else 1) * window)
+
+    def draft_bytes(self, layers: int, tp: int, dtype: KvCacheDtype) -> int:
+        """Bytes of a row of a draft head of so many layers, all at the full pool's capacity."""
+        windows = sum(layer in self.draft_window_layers for layer in range(layers))
+        sliding = self.sliding.row_bytes((0,), tp, 1, dtype) * windows
+        return self.full.row_bytes((0,), tp, 1, dtype) * (layers - windows) + sliding
 
 
 Kv = Gqa | Mla | Dsa | SlidingGqa

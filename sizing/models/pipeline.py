@@ -69,6 +69,11 @@ def charged_bytes(geometry: Geometry, whole_model_bytes: int, across: tuple[Stag
     return int(whole_model_bytes * (largest / len(geometry.state_layers)))
 
 
+def most_kv_layers(geometry: Geometry, across: tuple[Stage, ...]) -> tuple[int, ...]:
+    """The attention layers of the stage that has most of them: it is the one that bounds the tokens."""
+    return max((stage.kv_layers for stage in across), key=len)
+
+
 def most_kv_bytes(geometry: Geometry, across: tuple[Stage, ...], tp: int, dtype: KvCacheDtype, dcp: int = 1) -> int:
-    """KV bytes of a row [bytes per rank] on the stage that has most of them: it is the one that bounds the tokens."""
+    """KV bytes of a row [bytes per rank] on the stage that has most of them."""
     return max(kv_bytes_per_token(geometry, tp, dtype, dcp, layers=stage.kv_layers) for stage in across)

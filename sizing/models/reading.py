@@ -9,6 +9,7 @@ from typing import get_args
 
 from sizing.basics.dtypes import StateDtype
 from sizing.basics.problems import shown
+from sizing.models.drafts import is_draft
 from sizing.models.families import NOT_SERVED, ROWS, WRAPPERS, Row
 from sizing.models.families.common import Layout
 from sizing.models.fields import MAX_FILE_BYTES, MAX_WIDTH, Fields, checked_object, parse
@@ -34,7 +35,10 @@ def read_config(config: Source, quantisation: Source | None = None) -> Geometry:
 
     Raises ModelRefusedError, and nothing else, for whatever cannot be sized.
     """
-    outer = Fields(_object(config, CONFIG))
+    values = _object(config, CONFIG)
+    if is_draft(values):
+        raise ModelRefusedError("draft", "architectures", "It is a draft model: it has KV and keeps no state.")
+    outer = Fields(values)
     row, inner = _row(outer)
     layout = row.read(inner)
     if not layout.state_layers:
@@ -121,8 +125,20 @@ def _geometry(outer: Fields, inner: Fields, row: Row, layout: Layout, quantisati
         extra_buffer=None if architecture is None else takes_extra_buffer(architecture),
         kv_dtype_auto=kv_dtype_auto(outer, inner, quantised),
         draft_layers=_stated(inner, "num_nextn_predict_layers") or _stated(inner, "mtp_num_hidden_layers"),
+        multimodal=_multimodal(outer, inner, architecture),
+        side_elements=layout.side_elements,
         notes=_notes(inner, row),
     )
+
+
+# `mm_disabled_models` of SGLang's model_config.py: multimodal only on --enable-multimodal.
+MULTIMODAL_OFF = ("InklingForConditionalGeneration",)
+
+
+def _multimodal(outer: Fields, inner: Fields, architecture: str | None) -> bool:
+    """A language model inside a wrapper counts as multimodal (`is_multimodal`), unless the file says otherwise."""
+    wrapped = (outer.text("model_type") or "") in WRAPPERS
+    return wrapped and architecture not in MULTIMODAL_OFF and not outer.true("language_model_only")
 
 
 def _architecture(outer: Fields) -> str | None:

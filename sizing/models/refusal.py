@@ -9,6 +9,7 @@ Kind = Literal[
     "missing",  # a field that the family needs
     "wrong",  # a field with a value that cannot be
     "dense",  # attention layers only, in every model of this type
+    "draft",  # a draft model (drafts.py)
     "no_state_pool",  # a hybrid type whose layers are all attention
     "not_served",  # hybrid, but SGLang 0.5.23 has no such model
     "unknown",  # a model type this tool has no rule for

@@ -9,6 +9,7 @@ from sizing.models.kv import (
     DSA_SCALE_BYTES,
     KV_ITEMSIZE,
     MXFP8_BLOCK,
+    SWA_FULL_TOKENS_RATIO,
     Dsa,
     Gqa,
     KvCacheDtype,
@@ -93,9 +94,11 @@ def _kv_formula(geometry: Geometry, tp: int, dtype: KvCacheDtype, dcp: int) -> t
         return _dsa_formula(geometry, kv, dtype, dcp)
     if isinstance(kv, SlidingGqa):
         return _sliding_formula(geometry, kv, tp, dtype)
+    index = f" + {layers} x {count(kv.index_bytes)}" if kv.index_bytes else ""
     return (
-        f"attention layers x KV heads here x (key + value width) x {_element(dtype)}",
-        f"{layers} x {_heads(kv, tp, dcp)} x {_bytes_of_element(dtype)}",
+        f"attention layers x KV heads here x (key + value width) x {_element(dtype)}"
+        + (" + attention layers x index key" if index else ""),
+        f"{layers} x {_heads(kv, tp, dcp)} x {_bytes_of_element(dtype)}{index}",
     )
 
 
@@ -123,7 +126,7 @@ def _dsa_formula(geometry: Geometry, kv: Dsa, dtype: KvCacheDtype, dcp: int) -> 
 def _sliding_formula(geometry: Geometry, kv: SlidingGqa, tp: int, dtype: KvCacheDtype) -> tuple[str, str]:
     windows = len(kv.sliding_layers)
     full = len(geometry.kv_layers) - windows
-    ratio = kv.window_share(len(geometry.kv_layers), windows)
+    ratio = SWA_FULL_TOKENS_RATIO if full else 1
     return (
         f"full layers x KV heads x widths x {_element(dtype)} + share of the window pool x the same of its layers",
         f"{count(full)} x {_heads(kv.full, tp, 1)} x {_bytes_of_element(dtype)} + {ratio:g} "

@@ -19,6 +19,7 @@ LATEST: Release = RELEASES[-1]
 
 DraftRule = Literal["in every slot", "before the split", "joint"]
 SpecRing = Literal["none", "GDN, not charged", "on every slot", "GDN fixed"]
+DecodeSlots = Literal["rows", "K and extra", "least of K and rows", "most of K and what rows need"]
 
 
 class Rules(BaseModel):
@@ -59,9 +60,19 @@ class Rules(BaseModel):
     """When extra_buffer keeps one track slot a request instead of two."""
     reads_skip_decode_lock: bool
     ssm_dtypes: tuple[str, ...]
+    reads_checkpoint_dtype: bool
+    """Whether the checkpoint's mamba_ssm_dtype counts where --mamba-ssm-dtype is not given."""
     reads_conv_dtype: bool
+    reserves_multimodal: bool
+    """Whether a multimodal model's embedding cache comes off rest."""
     drafts: DraftRule
     """How the draft states of plain speculation are charged."""
+    drafts_by_ratio_only: bool
+    """Whether a pin and a request count leave the draft states uncharged."""
+    drafts_over_dp: bool
+    """Whether the requests whose draft states are charged are those of one attention-DP rank."""
+    eagle_headroom: bool
+    """Whether EAGLE adds rows for drafts in flight on top of what was sized."""
     pin_wins: bool
     """Whether --max-mamba-cache-size beats the ratio; else only where the radix cache is off."""
     slots_without_radix: int | None
@@ -88,11 +99,23 @@ class Rules(BaseModel):
     dp_flags: str
     dcp: bool
     kv_heads_follow_dcp: bool
+    pools_index_keys: bool
+    """Whether GLM-5-next's index keys are pooled, and counted dcp_size times (with its draft's KV)."""
     draft_pool_spans_dcp: bool
     prints_logical_tokens: bool
     """Whether `max_total_num_tokens=` is in logical tokens, rows x dcp_size."""
     charged_draft_kv: tuple[str, ...]
     """The algorithms whose draft KV is in the bytes that the engine divides by."""
+    rounds_draft_with_target: bool
+    """int(cell x (1 + draft / full)), else cell + int(cell x draft / full): a byte apart at times."""
+    decode_slots: DecodeSlots
+    """How many slots a PD decode server allocates for its rows."""
+    decode_extra_flag: bool
+    """Whether the extra rows of a PD decode server have a flag and a default from --max-running-requests alone."""
+
+    def heads_dcp(self, dcp_size: int) -> int:
+        """The dcp_size [ranks] that the KV heads of a rank follow: 1 in releases where they follow tp alone."""
+        return dcp_size if self.kv_heads_follow_dcp else 1
 
 
 class Change(BaseModel):
@@ -126,8 +149,13 @@ FIRST = Rules(
     one_track_slot_if="speculation",
     reads_skip_decode_lock=False,
     ssm_dtypes=("float32", "bfloat16"),
+    reads_checkpoint_dtype=False,
     reads_conv_dtype=False,
+    reserves_multimodal=False,
     drafts="in every slot",
+    drafts_by_ratio_only=False,
+    drafts_over_dp=True,
+    eagle_headroom=True,
     pin_wins=False,
     slots_without_radix=512,
     gdn_slots_over_dp=True,
@@ -146,9 +174,13 @@ FIRST = Rules(
     dp_flags="--dp-size {n} --enable-dp-attention",
     dcp=False,
     kv_heads_follow_dcp=False,
+    pools_index_keys=False,
     draft_pool_spans_dcp=False,
     prints_logical_tokens=False,
     charged_draft_kv=(),
+    rounds_draft_with_target=True,
+    decode_slots="rows",
+    decode_extra_flag=False,
 )
 
 EAGLE_KIND = ("EAGLE", "EAGLE3", "NEXTN", "STANDALONE")
@@ -167,6 +199,25 @@ CHANGES: tuple[Change, ...] = (
     ),
     _since(
         "0.5.7",
+        "Draft states come off rest before the split, K = budget // slot; until then every slot carries D of them.",
+        drafts="before the split",
+        drafts_by_ratio_only=True,
+        drafts_over_dp=False,
+    ),
+    _since(
+        "0.5.7",
+        "A pin beats the ratio (until then the ratio overwrites it while the radix cache is on) and is divided by the "
+        "attention-DP width for every family, not for GDN alone.",
+        pin_wins=True,
+        gdn_slots_over_dp=False,
+    ),
+    _since(
+        "0.5.7",
+        "EAGLE adds no rows of its own; until then requests x (steps x topk + D) + 100 on top of what was sized.",
+        eagle_headroom=False,
+    ),
+    _since(
+        "0.5.7",
         "--mamba-scheduler-strategy is new: no_buffer (the default) or extra_buffer. S = 5 with either, or 4 with "
         "extra_buffer under speculation.",
         strategies=("no_buffer", "extra_buffer"),
@@ -176,15 +227,14 @@ CHANGES: tuple[Change, ...] = (
     _since("0.5.8", "no_buffer is S = 3 again.", base_slots=3),
     _since(
         "0.5.8",
-        "Draft states come off rest before the split, K = budget // slot; until then every slot carries D of them.",
-        drafts="before the split",
+        "Draft states come off rest on every path, for the requests of one attention-DP rank; in 0.5.7 on the ratio "
+        "path only, for all requests.",
+        drafts_by_ratio_only=False,
+        drafts_over_dp=True,
     ),
     _since(
         "0.5.8",
-        "A pin beats the ratio (until then the ratio overwrites it while the radix cache is on) and is divided by the "
-        "attention-DP width for every family, not for GDN alone; under speculation so is --max-running-requests.",
-        pin_wins=True,
-        gdn_slots_over_dp=False,
+        "Under speculation --max-running-requests is divided by the attention-DP width.",
         asked_over_dp="under speculation",
     ),
     _since(
@@ -194,9 +244,16 @@ CHANGES: tuple[Change, ...] = (
     ),
     _since(
         "0.5.9",
-        "--mamba-ssm-dtype takes float16, and SGLANG_MAMBA_CONV_DTYPE is read.",
+        "--mamba-ssm-dtype takes float16; unset, the checkpoint's mamba_ssm_dtype counts. SGLANG_MAMBA_CONV_DTYPE is "
+        "read.",
         ssm_dtypes=("float32", "bfloat16", "float16"),
+        reads_checkpoint_dtype=True,
         reads_conv_dtype=True,
+    ),
+    _since(
+        "0.5.9",
+        "A PD decode server allocates K slots and its extra rows; until then its rows alone, whatever K.",
+        decode_slots="K and extra",
     ),
     _since(
         "0.5.9",
@@ -222,6 +279,16 @@ CHANGES: tuple[Change, ...] = (
         asked_over_dp="always",
         asked_capped_by="estimate",
         estimate_capped_by_tokens=True,
+    ),
+    _since(
+        "0.5.10",
+        "A PD decode server allocates K slots, but no more than its rows.",
+        decode_slots="least of K and rows",
+    ),
+    _since(
+        "0.5.11",
+        "A PD decode server allocates K slots, or what its rows need where that is more.",
+        decode_slots="most of K and what rows need",
     ),
     _since(
         "0.5.11",
@@ -273,6 +340,11 @@ CHANGES: tuple[Change, ...] = (
     ),
     _since("0.5.14", "No memory left for KV is refused under its own words.", refuses_without_kv=True),
     _since("0.5.14", "--max-running-requests is capped by tokens // 2.", asked_capped_by="tokens // 2"),
+    _since(
+        "0.5.14",
+        "--disaggregation-decode-extra-slots is new; its default follows --max-running-requests, not the real limit.",
+        decode_extra_flag=True,
+    ),
     _since("0.5.15", "--dcp-size is new; --enable-linear-replayssm (decode) is new.", dcp=True, decode_ring=True),
     _since(
         "0.5.16",
@@ -307,6 +379,7 @@ CHANGES: tuple[Change, ...] = (
     _since("0.5.17", "--dcp-size takes speculation.", dcp_speculates=True),
     _since("0.5.17", "The draft KV pool spans dcp_size times the rows.", draft_pool_spans_dcp=True),
     _since("0.5.18", "The KV heads of a rank follow tp // dcp_size; until then tp.", kv_heads_follow_dcp=True),
+    _since("0.5.18", "The 100 MiB cache of a multimodal model come off rest.", reserves_multimodal=True),
     _since(
         "0.5.20",
         "The GDN ring is fixed: one for each running request and one more, --linear-replayssm-cache-len long. KDA "
@@ -325,7 +398,17 @@ CHANGES: tuple[Change, ...] = (
     ),
     _since("0.5.21", "--pp-size above 1 takes speculation on a PD prefill server.", pp_speculates=True),
     _since("0.5.22", "A PD prefill server charges no draft states.", prefill_reserves_drafts=False),
+    _since(
+        "0.5.22",
+        "The index keys of GLM-5-next are pooled (index_kpool), and they and its draft's KV count dcp_size times.",
+        pools_index_keys=True,
+    ),
     _since("0.5.22", "Attention DP is --attn-dp-size N.", dp_flags="--attn-dp-size {n}"),
+    _since(
+        "0.5.22",
+        "The draft KV of a token is rounded by itself; until then together with the target's, a byte less at times.",
+        rounds_draft_with_target=False,
+    ),
     _since(
         "0.5.23",
         "Every attention-DP rank gets at least one request of --max-running-requests.",

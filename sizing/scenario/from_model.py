@@ -7,16 +7,23 @@ import re
 from functools import cache
 from typing import Any, NamedTuple
 
-from sizing.basics.dtypes import KvDtype, StateDtype
+from sizing.basics.dtypes import STATE_ITEMSIZE, KvDtype, StateDtype
 from sizing.basics.step import Step
 from sizing.basics.units import count, number
 from sizing.models.catalogue import Entry, catalogue, entry
-from sizing.models.geometry import Geometry, kv_bytes_per_token, ring_bytes_per_request, state_bytes
-from sizing.models.kv import Dsa
-from sizing.models.pipeline import charged_bytes, most_kv_bytes, stages
+from sizing.models.geometry import (
+    Geometry,
+    draft_kv_bytes_per_token,
+    kv_bytes_per_token,
+    ring_bytes_per_request,
+    state_bytes,
+)
+from sizing.models.kv import Dsa, SlidingGqa
+from sizing.models.pipeline import charged_bytes, most_kv_layers, stages
 from sizing.models.reading import read_config
 from sizing.models.refusal import ModelRefusedError
 from sizing.models.summary import layers_in_words
+from sizing.releases.rules import LATEST, Release, Rules, rules_of
 from sizing.specification import token_equiv
 
 # The fields of a scenario that follow from its model; they are typed in only where no model is named.
@@ -37,14 +44,20 @@ FILLED = (
     "kv_bytes_dtype",
     "kv_bytes_dcp_size",
     "kv_bytes_source",
+    "window_bytes_per_token",
+    "sliding_window",
     "ring_bytes_per_position",
+    "side_bytes_per_slot",
 )
 INDEX_PAGE_KEYS = 64
 DEFAULT_KERNEL = 4  # the width of nearly every short convolution; counts only where there is one
 
 
+INKLING_RATIO = 0.1  # engine-sizing.md section 11: --mamba-full-memory-ratio unset, in every release that has Inkling
+
+
 class Widths(NamedTuple):
-    """How a model is spread over ranks, and the dtypes that run."""
+    """How a model is spread over ranks, the dtypes that run, and the release whose rules count."""
 
     tp_size: int
     attn_dp_size: int
@@ -53,6 +66,9 @@ class Widths(NamedTuple):
     ssm: StateDtype
     conv: StateDtype
     kv: KvDtype
+    release: Release = LATEST
+    draft_layers: int | None = None
+    """Layers of the draft model whose rows are like the target's; None: not stated."""
 
     @property
     def attn_tp_size(self) -> int:
@@ -105,21 +121,24 @@ def names() -> tuple[str, ...]:
 
 def _is_servable(model: str) -> bool:
     try:
-        _check_pools(geometry_of(model))
+        return geometry_of(model).attention != "none"
     except ModelRefusedError:
         return False
-    return True
 
 
 @cache
 def filled(geometry: Geometry, widths: Widths) -> dict[str, Any]:
-    """The FILLED fields of a scenario with this model [bytes per rank]. Raises ModelRefusedError."""
-    _check_pools(geometry)
-    tp = widths.attn_tp_size
+    """The FILLED fields of a scenario with this model [bytes per rank], and the draft's where its layers are stated.
+
+    Raises ModelRefusedError.
+    """
+    tp, rules = widths.attn_tp_size, rules_of(widths.release)
     across = stages(geometry, widths.pp_size)
     whole = state_bytes(geometry, tp, widths.ssm, widths.conv)
-    ring = ring_bytes_per_request(geometry, tp, 1, widths.conv)
-    return {
+    folded = rules.spec_ring == "on every slot"
+    ring = ring_bytes_per_request(geometry, tp, 1, widths.conv, folded=folded)
+    row, window = _row_bytes(geometry, widths, rules)
+    found = {
         "family": _family(geometry),
         "attention": geometry.attention,
         "kv_heads": geometry.kv_heads if geometry.attention == "GQA" else None,
@@ -132,38 +151,71 @@ def filled(geometry: Geometry, widths: Widths) -> dict[str, Any]:
         "conv_bytes_dtype": widths.conv,
         "state_bytes_all_stages": whole.total if widths.pp_size > 1 else None,
         "state_bytes_source": "model geometry",
-        "kv_bytes_per_token": most_kv_bytes(geometry, across, tp, widths.kv, widths.dcp_size),
+        "kv_bytes_per_token": row,
         "kv_bytes_dtype": widths.kv,
         "kv_bytes_dcp_size": widths.dcp_size,
         "kv_bytes_source": "model geometry",
+        "window_bytes_per_token": window,
+        "sliding_window": geometry.kv.window if isinstance(geometry.kv, SlidingGqa) else None,
         "ring_bytes_per_position": charged_bytes(geometry, ring, across) or None,
+        "side_bytes_per_slot": geometry.side_elements * STATE_ITEMSIZE[widths.conv],
     }
+    if widths.draft_layers is not None:
+        found["draft_kv_bytes_per_token"] = draft_bytes(geometry, widths)
+    return found
 
 
-def suggested(geometry: Geometry) -> dict[str, Any]:
-    """What a checkpoint itself asks for, as fields of a scenario: the dtypes that run unless flags say otherwise."""
+def _row_bytes(geometry: Geometry, widths: Widths, rules: Rules) -> tuple[int, int]:
+    """A row of the full KV pool on the stage with most of it, and of the window pool [bytes per rank]."""
+    tp, layers = widths.attn_tp_size, most_kv_layers(geometry, stages(geometry, widths.pp_size))
+    if isinstance(geometry.kv, SlidingGqa):
+        return geometry.kv.parts(layers, tp, widths.kv)
+    known, dcp = _released(geometry, widths, rules)
+    return kv_bytes_per_token(known, tp, widths.kv, dcp, layers), 0
+
+
+def _released(geometry: Geometry, widths: Widths, rules: Rules) -> tuple[Geometry, int]:
+    """The geometry as the release counts its KV, and the dcp_size that a row follows."""
+    if not isinstance(geometry.kv, Dsa):
+        return geometry, rules.heads_dcp(widths.dcp_size)
+    if rules.pools_index_keys:
+        return geometry, widths.dcp_size
+    return geometry.model_copy(update={"kv": geometry.kv.model_copy(update={"index_kpool": 1})}), 1
+
+
+def suggested(geometry: Geometry, release: Release = LATEST) -> dict[str, Any]:
+    """What a checkpoint itself asks for, as fields of a scenario: what runs unless flags say otherwise."""
     auto = geometry.kv_dtype_auto
+    asked = geometry.ssm_dtype_checkpoint if rules_of(release).reads_checkpoint_dtype else None
     return {
-        "mamba_ssm_dtype": "bfloat16" if geometry.bfloat16_only else geometry.ssm_dtype_checkpoint or "float32",
+        "mamba_ssm_dtype": "bfloat16" if geometry.bfloat16_only else asked or "float32",
         "kv_cache_dtype": "fp8_e4m3" if auto.startswith("fp8") else "bfloat16",
         **({"context_length": geometry.context_length} if geometry.context_length else {}),
     }
 
 
 def draft_bytes(geometry: Geometry, widths: Widths) -> int:
-    """One KV row of the model's own draft (MTP) head [bytes per rank]; 0 where it has none.
+    """One KV row of a draft whose layers are like the target's [bytes per rank], by default the model's own head.
 
-    int(row x draft layers / full-attention layers) (engine-sizing.md section 3).
+    0 where it has none. Source: engine-sizing.md section 3; rounded as the release rounds it.
     """
-    tp = widths.attn_tp_size
-    row = kv_bytes_per_token(geometry, tp, widths.kv, widths.dcp_size)
-    return int(row * geometry.draft_layers / len(geometry.kv_layers)) if geometry.kv_layers else 0
+    rules, layers = rules_of(widths.release), most_kv_layers(geometry, stages(geometry, widths.pp_size))
+    known, dcp = _released(geometry, widths, rules)
+    return draft_kv_bytes_per_token(
+        known,
+        widths.attn_tp_size,
+        widths.kv,
+        1 if isinstance(known.kv, Dsa) else dcp,
+        widths.draft_layers,
+        layers=layers,
+        with_target=rules.rounds_draft_with_target,
+    )
 
 
 def draft_steps(geometry: Geometry, widths: Widths) -> tuple[Step, ...]:
     """The KV row of the draft head that comes with a model, as a formula; empty without one."""
     size = draft_bytes(geometry, widths)
-    if not size:
+    if not size or isinstance(geometry.kv, Dsa | SlidingGqa):
         return ()
     row = kv_bytes_per_token(geometry, widths.attn_tp_size, widths.kv, widths.dcp_size)
     return (
@@ -199,19 +251,11 @@ def stage_steps(geometry: Geometry, widths: Widths, fields: dict[str, Any]) -> t
     )
 
 
-def _check_pools(geometry: Geometry) -> None:
-    """A scenario weighs one state pool against one full-KV pool."""
-    if geometry.attention == "none":
-        raise ModelRefusedError("layout", "model", "It has no attention layers: there is no KV pool to balance.")
-    if geometry.attention == "GQA and sliding window":
-        raise ModelRefusedError(
-            "layout", "model", "It has a sliding-window pool besides: the engine splits it by another rule."
-        )
-
-
 def _index_page(geometry: Geometry) -> int | None:
     """The page [tokens] of a sparse index: 64 keys, each of index_kpool tokens (engine-sizing.md section 11)."""
-    return INDEX_PAGE_KEYS * geometry.kv.index_kpool if isinstance(geometry.kv, Dsa) else None
+    if isinstance(geometry.kv, Dsa):
+        return INDEX_PAGE_KEYS * geometry.kv.index_kpool
+    return INDEX_PAGE_KEYS if geometry.attention == "QSA" else None
 
 
 def _family(geometry: Geometry) -> str:

@@ -8,20 +8,22 @@ specification (compute-mamba-ratio.md): Kimi-K3 at TP8, whose byte constants fol
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
 
 from sizing.basics.dtypes import KV_ITEMSIZE, STATE_ITEMSIZE, KvDtype, StateDtype
 from sizing.basics.problems import Problem, from_validation, shown
 from sizing.basics.units import count, stated_ratio_text, tokens_from_text, ungrouped
+from sizing.models.geometry import Geometry
+from sizing.models.kv import SWA_FULL_TOKENS_RATIO
 from sizing.models.refusal import ModelRefusedError
 from sizing.releases.rules import LATEST, Release, rules_of
-from sizing.scenario.from_model import FILLED, Widths, filled, geometry_of
+from sizing.scenario.from_model import FILLED, INKLING_RATIO, Widths, filled, geometry_of
 
 Strategy = Literal["auto", "extra_buffer", "extra_buffer_lazy", "no_buffer"]
 SplitMode = Literal["ratio", "balanced", "pin"]
 Source = Literal["model geometry", "boot log", "typed in"]
 Family = Literal["KDA", "GDN", "Mamba2", "other"]
-Attention = Literal["MLA", "GQA", "DSA"]
+Attention = Literal["MLA", "GQA", "QSA", "DSA", "GQA and sliding window", "none"]
 Role = Literal["null", "prefill", "decode"]
 ReplaySsm = Literal["off", "spec", "decode", "both"]
 Transfer = Literal["mooncake", "nixl", "ascend", "mori", "fake"]
@@ -42,6 +44,9 @@ MAX_L = 2**24
 MAX_SLOT_BYTES = 2**33
 # This, times the longest ring, times the most requests, fits an int64 too.
 MAX_RING_BYTES = 2**26
+
+
+GEOMETRY = "geometry"  # under which validation finds the geometry of a configuration that is not catalogued
 
 
 def _no_bool(value: object) -> object:
@@ -121,7 +126,8 @@ class Scenario(BaseModel):
     kv_cache_dtype: KvDtype = _input(
         "fp8_e4m3",
         "KV dtype",
-        "Rescales the bytes of a token, exact for plain MLA and GQA. For DSA state the bytes at the dtype you run.",
+        "Rescales the bytes of a token, exact for plain MLA and GQA. For DSA and QSA state the bytes at the dtype you "
+        "run.",
         flag="--kv-cache-dtype",
     )
     rest_gib: Real = _input(
@@ -242,6 +248,16 @@ class Scenario(BaseModel):
         "Prefill and decode on servers of their own, or null for one server that does both.",
         flag="--disaggregation-mode",
     )
+    disaggregation_decode_extra_slots: Whole | None = _input(
+        None,
+        "Extra decode rows",
+        "Rows that a PD decode server keeps for requests in transfer; nothing is charged for them. Unset: twice "
+        "--max-running-requests where that is at most 32 on a rank, else none.",
+        unit="requests",
+        flag="--disaggregation-decode-extra-slots",
+        ge=0,
+        le=MAX_REQUESTS,
+    )
     disaggregation_decode_enable_radix_cache: bool = _input(
         False,
         "Radix cache on a decode server",
@@ -277,6 +293,14 @@ class Scenario(BaseModel):
         "Speculative algorithm",
         "Counts where D is above 0. MTP is NEXTN. NGRAM has no draft KV; DFLASH and DSPARK are charged dcp_size times.",
         flag="--speculative-algorithm",
+    )
+    speculative_num_steps: Whole | None = _input(
+        None,
+        "Draft steps",
+        "Unset: D - 1. Up to 0.5.6 EAGLE adds rows for what is drafted.",
+        flag="--speculative-num-steps",
+        ge=1,
+        le=4096,
     )
     speculative_eagle_topk: Whole = _input(
         1,
@@ -317,7 +341,8 @@ class Scenario(BaseModel):
     attention: Attention = _input(
         "MLA",
         "Attention layers",
-        "MLA keeps one latent row whatever the parallelism; GQA keeps KV heads; DSA is MLA with an index.",
+        "MLA keeps one latent row whatever the parallelism; GQA keeps KV heads; DSA is MLA and QSA is GQA with an "
+        "index; a sliding window has a pool of its own.",
     )
     kv_heads: Whole | None = _input(
         None,
@@ -410,7 +435,7 @@ class Scenario(BaseModel):
         "KV bytes per token",
         "One row of the target model's KV pool on one rank, at the dtype and the dcp_size below.",
         unit="bytes per rank",
-        ge=1,
+        ge=0,
         le=MAX_BYTES,
     )
     kv_bytes_dtype: KvDtype = _input(
@@ -420,6 +445,41 @@ class Scenario(BaseModel):
         1, "KV bytes are at dcp_size", "The dcp_size for which the bytes of a token are stated.", ge=1, le=64
     )
     kv_bytes_source: Source = _input("model geometry", "KV bytes from", "Where the bytes of a token come from.")
+    window_bytes_per_token: Whole = _input(
+        0,
+        "Window KV bytes per token",
+        "One row of the sliding-window pool on one rank, at the dtype of the KV bytes; 0 without such a pool.",
+        unit="bytes per rank",
+        ge=0,
+        le=MAX_BYTES,
+    )
+    sliding_window: Whole | None = _input(
+        None, "Sliding window", "Tokens that a window layer looks back.", unit="tokens", ge=1, le=MAX_L
+    )
+    swa_full_tokens_ratio: Real | None = _input(
+        None,
+        "Window pool",
+        f"Rows of the window pool for each row of the full one. Unset: {SWA_FULL_TOKENS_RATIO} (Inkling).",
+        flag="--swa-full-tokens-ratio",
+        gt=0,
+        le=1,
+    )
+    side_bytes_per_slot: Whole = _input(
+        0,
+        "Side state bytes per slot",
+        "States beside the pool for which nothing is charged (Qwen4-Exp's per-layer embeddings).",
+        unit="bytes per rank",
+        ge=0,
+        le=MAX_SLOT_BYTES,
+    )
+    draft_kv_layers: Whole | None = _input(
+        None,
+        "Draft KV layers",
+        "Attention layers of the draft model; the bytes of its row then follow from the target's, as the engine "
+        "takes them for EAGLE, EAGLE3, MTP and STANDALONE. Needs a model.",
+        ge=0,
+        le=64,
+    )
     draft_kv_bytes_per_token: Whole = _input(
         0,
         "Draft KV bytes per token",
@@ -431,14 +491,17 @@ class Scenario(BaseModel):
     )
 
     @model_validator(mode="after")
-    def _model_fills_in(self) -> Self:
+    def _model_fills_in(self, info: ValidationInfo) -> Self:
         """The bytes follow from the model; given without one they stand for themselves, given beside it they agree."""
         given = self.model_fields_set.intersection(FILLED)
-        if "model" not in self.model_fields_set and given:
+        geometry = (info.context or {}).get(GEOMETRY)
+        if "model" not in self.model_fields_set and (given or geometry):
             self.__dict__["model"] = ""
-        if not self.model:
-            return self
-        fields = _filled(self)
+        if not self.model and geometry is None:
+            return self._without_model()._with_default_ratio()
+        fields = _filled(self, geometry)
+        if self.draft_kv_layers is not None and self.draft_kv_bytes_per_token:
+            given |= {"draft_kv_bytes_per_token"}
         for name in given:
             if getattr(self, name) != fields[name]:
                 raise ValueError(
@@ -446,6 +509,28 @@ class Scenario(BaseModel):
                     f"{getattr(self, name)}): leave it out, or leave the model empty to type bytes in."
                 )
         self.__dict__.update(fields)
+        if not self.model:
+            self.__dict__["draft_kv_layers"] = None  # their bytes are stated now
+        return self._with_default_ratio()
+
+    def _with_default_ratio(self) -> Self:
+        if "mamba_full_memory_ratio" not in self.model_fields_set:
+            self.__dict__["mamba_full_memory_ratio"] = self.default_ratio
+        return self
+
+    def _without_model(self) -> Self:
+        if self.draft_kv_layers is not None:
+            raise ValueError(
+                "“Draft KV layers” needs a model whose row is known. Without one state “Draft KV bytes per token”."
+            )
+        if self.window_bytes_per_token and self.sliding_window is None:
+            raise ValueError(
+                "A window pool needs its “Sliding window”: enter the tokens that a window layer looks back."
+            )
+        if (self.kv_bytes_per_token == 0) != (self.attention == "none"):
+            raise ValueError(
+                "KV bytes per token are 0 for a model without attention layers, and only for such a model."
+            )
         return self
 
     @model_validator(mode="after")
@@ -490,12 +575,12 @@ class Scenario(BaseModel):
                 f"{self.kv_bytes_per_token:,} bytes per token is not a whole number of {self.kv_bytes_dtype} elements. "
                 "Correct the KV bytes or their dtype."
             )
-        if self.attention == "DSA" and (self.kv_cache_dtype, self.dcp_size) != (
+        if self.attention in ("DSA", "QSA") and (self.kv_cache_dtype, self.dcp_size) != (
             self.kv_bytes_dtype,
             self.kv_bytes_dcp_size,
         ):
             raise ValueError(
-                "DSA rows do not rescale with the dtype or with dcp_size: state the KV bytes at the "
+                f"{self.attention} rows do not rescale with the dtype or with dcp_size: state the KV bytes at the "
                 f"{self.kv_cache_dtype} and dcp_size {self.dcp_size} that you run."
             )
         if self.attention == "GQA" and self.kv_heads is None and self.dcp_size != self.kv_bytes_dcp_size:
@@ -534,11 +619,21 @@ class Scenario(BaseModel):
     def stated(self) -> dict[str, Any]:
         """Every input that the model, where there is one, does not fill in."""
         values = self.model_dump()
-        return {key: value for key, value in values.items() if key not in FILLED} if self.model else values
+        if not self.model:
+            return values
+        drafts = () if self.draft_kv_layers is None else ("draft_kv_bytes_per_token",)
+        return {key: value for key, value in values.items() if key not in (*FILLED, *drafts)}
 
     def differences(self) -> dict[str, Any]:
-        """Only the inputs that differ from the worked example: what a link or a file needs to carry."""
-        return {key: value for key, value in self.stated().items() if value != DEFAULTS[key]}
+        """Only the inputs that differ from the worked example, or from the model's own default: what a link or a file
+        needs to carry."""
+        defaults = DEFAULTS | {"mamba_full_memory_ratio": self.default_ratio}
+        return {key: value for key, value in self.stated().items() if value != defaults[key]}
+
+    @property
+    def default_ratio(self) -> float:
+        """What the engine takes where --mamba-full-memory-ratio is not given [-]."""
+        return INKLING_RATIO if self.attention == "GQA and sliding window" else DEFAULT_RATIO
 
     @property
     def attn_tp_size(self) -> int:
@@ -561,14 +656,16 @@ def widths_of(scenario: Scenario) -> Widths:
         ssm=scenario.mamba_ssm_dtype,
         conv=scenario.mamba_conv_dtype,
         kv=scenario.kv_cache_dtype,
+        release=scenario.release,
+        draft_layers=scenario.draft_kv_layers,
     )
 
 
-def _filled(scenario: Scenario) -> dict[str, Any]:
+def _filled(scenario: Scenario, geometry: Geometry | None = None) -> dict[str, Any]:
     if scenario.tp_size % scenario.attn_dp_size:
         raise ValueError(_NOT_SHARED.format(tp=scenario.tp_size, dp=scenario.attn_dp_size))
     try:
-        return filled(geometry_of(scenario.model), widths_of(scenario))
+        return filled(geometry or geometry_of(scenario.model), widths_of(scenario))
     except KeyError:
         raise ValueError(
             f"{shown(scenario.model)} is no model of the catalogue. Take one of its names, or leave it empty."
@@ -610,10 +707,14 @@ def changed(scenario: Scenario, **values: Any) -> Scenario | list[Problem]:
     return read_scenario({**scenario.stated(), **values})
 
 
-def read_scenario(values: Mapping[str, Any]) -> Scenario | list[Problem]:
-    """Check values from anywhere; gives the scenario, or a sentence for every fault at once."""
+def read_scenario(values: Mapping[str, Any], geometry: Geometry | None = None) -> Scenario | list[Problem]:
+    """Check values from anywhere; gives the scenario, or a sentence for every fault at once.
+
+    `geometry` is that of a configuration without a name in the catalogue: it fills in what a model does, and the
+    scenario then states those bytes.
+    """
     try:
-        return Scenario.model_validate(dict(values))
+        return Scenario.model_validate(dict(values), context={GEOMETRY: geometry})
     except ValidationError as error:
         return from_validation(error, LABELS)
 

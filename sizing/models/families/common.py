@@ -23,6 +23,8 @@ class Layout(NamedTuple):
     """None for a model without attention."""
     query_heads: int | None = None
     """Where num_attention_heads does not say."""
+    side_elements: int = 0
+    """Elements of states beside the pool [per slot, whole on every rank]."""
 
 
 def where(kinds: tuple[str, ...], kind: str) -> tuple[int, ...]:

@@ -25,6 +25,61 @@ def qwen(fields: Fields) -> Layout:
     )
 
 
+QWEN4_TYPES = {
+    "linear_attention": "state",
+    **dict.fromkeys(("full_attention", "qwen_sparse_attention", "indexed_attention"), "kv"),
+}
+# `QSAProfile`: all five must be there once one of them is, with one index head, and blocks that its kernel can sort.
+INDEXER = ("indexer_n_heads", "indexer_kv_heads", "indexer_head_dim", "indexer_budget", "indexer_compress_ratio")
+INDEXER_BLOCKS = (512, 2048)
+INDEX_ITEMSIZE = 2  # bfloat16, unless --qsa-indexer-dtype says otherwise
+
+
+def qwen4_exp(fields: Fields) -> Layout:
+    """Qwen3-Next's state; layer_types, where it is there, decides the layers; an indexer adds a compressed key.
+
+    Source: running-server.md section 3.2 (`Qwen4ExpTextConfig`, `qsa/config.py`, SGLang 0.5.23).
+    """
+    if fields.has("layer_types"):
+        kinds = typed_layers(fields, "layer_types", QWEN4_TYPES)
+        attention, layers = where(kinds, "kv"), len(kinds)
+        state, kv = _linear_state(fields), gqa(fields, fields.whole("head_dim"))
+        found = Layout("GDN", layers, others(layers, attention), attention, state, kv)
+    else:
+        found = qwen(fields)
+    if fields.has("indexer_n_heads"):
+        kv = gqa(fields, fields.whole("head_dim"))
+        found = found._replace(kv=kv.model_copy(update={"kind": "QSA", "index_bytes": _index_bytes(fields)}))
+    return found._replace(side_elements=_ple_elements(fields))
+
+
+def _index_bytes(fields: Fields) -> int:
+    """The compressed index key of one token in one layer [bytes]; refused where the engine refuses the indexer."""
+    for field in INDEXER:
+        fields.whole(field)
+    if fields.whole("indexer_kv_heads") != 1:
+        raise fields.wrong("indexer_kv_heads", "be 1")
+    ratio, budget = fields.whole("indexer_compress_ratio", low=2), fields.whole("indexer_budget")
+    if budget % ratio or budget // ratio not in INDEXER_BLOCKS:
+        blocks = " or ".join(str(blocks * ratio) for blocks in INDEXER_BLOCKS)
+        raise fields.wrong("indexer_budget", f"be {blocks} (512 or 2048 times indexer_compress_ratio)")
+    return fields.whole("indexer_head_dim") * INDEX_ITEMSIZE // ratio
+
+
+def _ple_elements(fields: Fields) -> int:
+    """The short-conv states of per-layer embeddings, one for each distinct layer in ple_layer_ids; 0 without."""
+    layers = set(fields.wholes("ple_layer_ids")) if fields.has("ple_layer_ids") else ()
+    if not layers:
+        return 0
+    kernel, ngram, streams = (
+        fields.whole(field) if fields.has(field) else default for field, default in PLE_DEFAULTS.items()
+    )
+    return len(layers) * fields.whole("hidden_size") * streams * (kernel - 1) * ngram
+
+
+PLE_DEFAULTS = {"ple_conv_kernel_size": 4, "ngram_size": 3, "hc_count": 4}  # `Qwen4ExpTextConfig.__init__`
+
+
 def jet(fields: Fields) -> Layout:
     """Layers by type; sliding-window layers keep every token, like full ones."""
     kinds = typed_layers(fields, "layer_types", {"jet": "state", "attn": "kv", "swa": "kv"})

@@ -91,7 +91,13 @@ def inkling(fields: Fields) -> Layout:
             hidden=fields.whole("hidden_size"),
             kernel=fields.whole("sconv_kernel_size"),
         ),
-        kv=SlidingGqa(full=full, sliding=sliding, sliding_layers=tuple(layer for layer in layers if layer in local)),
+        kv=SlidingGqa(
+            full=full,
+            sliding=sliding,
+            sliding_layers=tuple(layer for layer in layers if layer in local),
+            window=fields.whole("sliding_window_size"),
+            draft_window_layers=fields.wholes("mtp_local_layer_ids") if fields.has("mtp_local_layer_ids") else (),
+        ),
     )
 
 
