@@ -177,8 +177,8 @@ def in_words(scenario: Scenario, split: Split) -> tuple[str, ...]:
     if found.runs > split.runs:
         first = (
             f"Unified memory helps: {requests_text(found.runs)} at L = {L} instead of {count(split.runs)}. KV binds "
-            f"the static split; a running request holds {found.held} of the {S} slots that are reserved for it, and the "
-            "others become KV."
+            f"the static split; a running request holds {found.held} of the {S} slots reserved for it, and the others "
+            "become KV."
         )
     elif split.clamp == split.runs:
         first = (
