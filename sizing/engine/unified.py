@@ -22,10 +22,12 @@ from sizing.engine.pools import (
 )
 from sizing.engine.slots_per_request import resolve
 from sizing.engine.split import Split
-from sizing.releases.rules import at_least, rules_of
+from sizing.releases.rules import Release, at_least, rules_of
 from sizing.scenario.inputs import MAX_RATIO, Scenario
 
-UNIFIED_SINCE, BYTES_SINCE, FUSED_SINCE = "0.5.15", "0.5.19", "0.5.22"
+UNIFIED_SINCE: Release = "0.5.15"
+BYTES_SINCE: Release = "0.5.19"  # the buffer is what is left in bytes, not in whole tokens
+FUSED_SINCE: Release = "0.5.22"  # a draft's KV is part of an entry
 TOTAL_STEP = 4096  # `unified_total_bytes` is rounded down to it
 ENTRY_STEP, HOST_STEP = 32, 16  # a KV entry, and the target's part of a fused one
 NEAR = 8  # requests above the balance that are tried one by one
