@@ -123,8 +123,8 @@ def _hover(x: list[float], points: tuple[Point, ...], timed: bool) -> Figure:
         for at, point in zip(x, points, strict=True)
     ]
     template = (
-        "%{customdata[0]}: state pool %{customdata[1]}, KV %{customdata[2]}, %{customdata[3]} run, %{customdata[4]} wait"
-        "<extra></extra>"
+        "%{customdata[0]}: state pool %{customdata[1]}, KV %{customdata[2]}, %{customdata[3]} run, "
+        "%{customdata[4]} wait<extra></extra>"
     )
     tops = [max(point.state or 0, point.kv or 0) * 100 for point in points]
     return line(x, tops, "rgba(0,0,0,0)", width=0, name="hover") | {

@@ -101,7 +101,7 @@ def _with_rest(info: ServerInfo, inputs: Inputs, stated: dict[str, Any]) -> Serv
         why = "rest does not follow: the answer lacks K or max_total_num_tokens."
         return ServerInputs(inputs, None, None, why)
     try:
-        rest = rest_that_gives(scenario, slots, rows)
+        rest = _rest(scenario, slots, rows, _kv_ends(info) if "model" not in inputs.values else ())
     except RefusedError as refused:
         return ServerInputs(inputs, None, None, str(refused))
     if rest is None:
@@ -118,6 +118,18 @@ def _with_rest(info: ServerInfo, inputs: Inputs, stated: dict[str, Any]) -> Serv
         return ServerInputs(inputs, rest, None, str(error.errors()[0]["msg"]))
     missing = tuple(ask for ask in inputs.missing if ask.partition(":")[0] not in ("rest", "rest_gib", *stated))
     return ServerInputs(inputs._replace(values=values, sources=sources, missing=missing), rest, scenario, "")
+
+
+def _rest(scenario: Scenario, slots: int, rows: int, ends: tuple[int, ...]) -> Measured | None:
+    """The rest that gives what runs, over the bytes of a token that the printed size leaves open."""
+    found = [rest_that_gives(scenario, slots, rows)]
+    for size in ends:
+        other = scenario.model_copy(update={"kv_bytes_per_token": size})
+        found.append(rest_that_gives(other, slots, rows))
+    known = [rest for rest in found if rest is not None]
+    if found[0] is None:
+        return None
+    return Measured(found[0].value, min(rest.low for rest in known), max(rest.high for rest in known))
 
 
 def rows_of(info: ServerInfo) -> int | None:
@@ -175,17 +187,29 @@ def _release(info: ServerInfo) -> dict[str, Any]:
     return {"release": info.release} if info.release else {}
 
 
-def _kv(info: ServerInfo) -> dict[str, Any]:
-    """Bytes of a token from the size of the pool, which covers a padding page, in whole elements."""
-    rows, first, settings = rows_of(info), info.ranks[0] if info.ranks else None, info.settings
+def _each(info: ServerInfo) -> Measured | None:
+    """Bytes of a token, from the size of the pool, which covers a padding page."""
+    rows, first = rows_of(info), info.ranks[0] if info.ranks else None
     if rows is None or first is None or first.kv_gib is None or not first.kv_gib.low > 0:
+        return None
+    return share(first.kv_gib, rows + (info.settings.page_size or 1))
+
+
+def _kv_ends(info: ServerInfo) -> tuple[int, ...]:
+    """The least and the most whole bytes of a token that the printed size allows."""
+    each = _each(info)
+    return () if each is None else (max(-int(-each.low // 1), 1), max(int(each.high), 1))
+
+
+def _kv(info: ServerInfo) -> dict[str, Any]:
+    """Bytes of a token in whole elements, and their dtype."""
+    each, dtype = _each(info), info.kv_dtype or "bfloat16"
+    if each is None:
         return {}
-    dtype = info.kv_dtype or "bfloat16"
-    each = share(first.kv_gib, rows + (settings.page_size or 1))
     return {
         "kv_bytes_per_token": max(whole_elements(each, KV_ITEMSIZE[dtype]), 1),
         "kv_bytes_source": LOG,
-        "kv_bytes_dcp_size": settings.dcp_size or 1,
+        "kv_bytes_dcp_size": info.settings.dcp_size or 1,
         "kv_cache_dtype": dtype,
         "kv_bytes_dtype": dtype,
     }

@@ -80,7 +80,9 @@ class Metrics:
         """The scrape that is open; to be called at the end."""
         found = []
         for (source, rank), values in self._open.items():
-            if "kv" not in values and "any" in values and "state" not in values:
+            # Without full_token_usage it is a release before 0.5.10, or a scrape that lost it: then the fullest pool's
+            # share is KV's unless it is the state pool's.
+            if "kv" not in values and "any" in values and values["any"] != values.get("state"):
                 values["kv"] = values["any"]
             values.setdefault("time", self._time)
             if values.keys() - {"time"}:

@@ -23,7 +23,10 @@ def recorder(url: str = URL, file: str = FILE, seconds: int = SECONDS, every: in
 url={quote(url)}
 file={quote(file)}
 get() {{ curl -fsS --max-time 10 ${{AUTH:+-H "$AUTH"}} "$url/$1" 2>/dev/null; }}
-hide() {{ sed -E 's/("[a-z_]*(key|token|password|secret)": *")[^"]*"/\\1"/g; s/(--[a-z-]*(key|token|password)[ =])[^ "]+/\\1/g'; }}
+hide() {{
+  sed -E -e 's/("[a-z_]*(key|token|password|secret)": *")[^"]*"/\\1"/g' \\
+    -e 's/(--[a-z-]*(key|token|password|secret)[ =])[^ "]+/\\1/g'
+}}
 {{ get server_info || get get_server_info; }} | hide >"$file"
 echo >>"$file"
 end=$(($(date +%s) + {seconds}))
