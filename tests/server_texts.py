@@ -13,7 +13,7 @@ Values = dict[str, Any]
 
 def since(release: str, first: str) -> bool:
     """Whether a release is `first` or newer."""
-    return RELEASES.index(release) >= RELEASES.index(first)  # type: ignore[arg-type]
+    return RELEASES.index(release) >= RELEASES.index(first)
 
 
 class Moment(NamedTuple):
@@ -152,7 +152,7 @@ class Server(NamedTuple):
             "served_model_name": "kimi, the third", "api_key": None,
         }  # fmt: skip
         args |= arguments
-        memory: Values = {"weight": 120.5 if not fine else 120.512, "kvcache": 15.03 if not fine else 15.032}
+        memory: Values = {"weight": 120.5 if not fine else 120.512, "kvcache": 15.03 if not fine else 15.033}
         memory |= {"token_capacity": self.tokens, "graph": {"decode": 1.5, "prefill": 0.25} if fine else 1.75}
         if fine:
             memory |= {"startup_available": 177.512, "token_capacity_swa": 0}

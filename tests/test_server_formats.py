@@ -78,7 +78,8 @@ def test_scrapes(release: str) -> None:
     main = facts.main
     assert main is not None
     assert (main.format, main.samples, main.seconds, main.rank) == ("metrics", 12, 11, "TP0")
-    assert (main.peaks.running, main.peaks.kv) == (51, pytest.approx(MOMENTS[-1].tokens / server.tokens))
+    assert main.peaks.running == 51
+    assert main.peaks.kv == pytest.approx(MOMENTS[-1].tokens / server.tokens)
     assert main.peaks.state == (pytest.approx(204 / 257) if since(release, "0.5.5") else None)
     assert (main.slots, main.cached, main.held) == ((257, 20, 4) if since(release, "0.5.12") else (None, None, None))
     assert facts.retracted == (11 if since(release, "0.5.7") else 0)
@@ -148,7 +149,7 @@ def test_server_info(release: str, write: Any) -> None:
     assert (settings.strategy, settings.max_mamba_cache_size) == ("extra_buffer", None)
     (rank,) = info.ranks
     assert rank.kv_gib is not None
-    assert rank.kv_gib.holds(1_167_552 * 13_824 / 2**30)
+    assert rank.kv_gib.holds(1_167_616 * 13_824 / 2**30)  # a padding page more than the tokens
     assert rank.graphs_gib is not None
     assert rank.graphs_gib.value == 1.75
 
