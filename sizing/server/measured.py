@@ -20,7 +20,7 @@ FULL = 0.995  # a share that prints as 1.00
 NEAR_LIMIT = 0.98  # of the request rows: one that has just ended has its place taken a step later
 BLOCKED_FROM = 0.5  # of KV: below it others than KV may keep a request waiting
 KV_FULL = 0.95  # of KV: the next pages are hardly there
-HALF_DIGIT = 0.005  # a share in a line has two decimals
+HALF_DIGIT = 0.005 + 1e-9  # a share in a line has two decimals; one just between two of them goes either way
 MAX_POINTS = 600  # of a figure 1,000 pixels wide
 
 LimitKind = Literal["state", "cap"]
@@ -198,7 +198,8 @@ def held(table: Table, limit: int | None, kind: LimitKind | None) -> Held | None
     kv, state = np.nan_to_num(column(table, "kv")[known]), np.nan_to_num(column(table, "state")[known])
     waiting = queued > 0
     at_limit = running >= limit * NEAR_LIMIT if limit else np.zeros(len(running), bool)
-    state_full = (at_limit & (kind == "state")) | (state >= FULL)
+    by_rows = (waiting & at_limit) | (running >= limit if limit else at_limit)
+    state_full = (by_rows & (kind == "state")) | (state >= FULL)
     by_state, by_cap = waiting & state_full, waiting & at_limit & ~state_full
     by_kv = waiting & ~by_state & ~by_cap & (kv >= BLOCKED_FROM)
     return Held(

@@ -50,8 +50,8 @@ def _occupancy(facts: ServerFacts, sizing: Sizing | None) -> Iterator[str]:
     if facts.retracted:
         times = "once" if facts.retractions == 1 else f"{count(facts.retractions)} times"
         how = f" {times}" if facts.retractions else ""
-        requests = "request" if facts.retracted == 1 else "requests"
-        yield f"KV ran full{how} and {count(facts.retracted)} {requests} were put back."
+        requests = "1 request was" if facts.retracted == 1 else f"{count(facts.retracted)} requests were"
+        yield f"KV ran full{how} and {requests} put back."
 
 
 def _limit(main: RankFacts) -> str:
