@@ -65,7 +65,7 @@ def test_the_starved_pool_is_named(name: str, form: str) -> None:
         assert main.first.pool == starved(name)
         why = "rows" if starved(name) == "state" else "kv"
         assert main.first.time is not None
-        assert found.full[why] - 1 <= main.first.time - BEGIN <= found.first[why] + 60
+        assert found.full[why] - 30 <= main.first.time - BEGIN <= found.first[why] + 60
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from sizing.bootlog.prefix import plain, rank_before, source_of
-from sizing.server.columns import AT, COLUMNS, STAMP, Key, Table, row, seconds
+from sizing.server.columns import AT, OF_LINES, STAMP, Key, Table, row, seconds
 
 MAX_LINE = 2_000  # characters of a line that are read behind its first words; a real one has some 300
 MAX_BEFORE = 400  # and before them
@@ -35,6 +35,7 @@ _PIECE = re.compile(r"(#?[A-Za-z][\w \-]{0,40}): (\d{1,15}(?:\.\d{1,6})?)")
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d")
 # A collector may write the end of a line as \n inside a string of its own.
 _END = re.compile(r'\r|\n|\\r|\\n|"')
+_RETRACT = re.compile(r"Retract requests\. ")
 _ANCHOR = re.compile(r"(?:Prefill|Decode) batch|Retract requests\. ")
 
 
@@ -83,7 +84,7 @@ def read_batch(kind: Literal["Prefill", "Decode"], before: str, text: str, whole
     values |= {column: said[name] for name, column in SHARES.items() if name in said}
     if not values:
         return None
-    return Batch(_key(kind.lower(), before), row({"time": time_in(before), **values}))
+    return Batch(_key(kind.lower(), before), row({"time": time_in(before), **values}, OF_LINES))
 
 
 def read_retraction(before: str, text: str, whole: bool) -> Retraction | None:
@@ -106,9 +107,9 @@ def time_in(text: str) -> float:
     return float(seconds([found[-1]])[0]) if found else float("nan")
 
 
-def lines_of(text: str) -> Iterator[Batch | Retraction]:
-    """Every batch and retraction line of a text, each read piece by piece."""
-    for hit in _ANCHOR.finditer(text):
+def lines_of(text: str, *, batches: bool = True) -> Iterator[Batch | Retraction]:
+    """Every batch and retraction line of a text, each read piece by piece; without batches the retractions alone."""
+    for hit in (_ANCHOR if batches else _RETRACT).finditer(text):
         low, high = max(hit.start() - MAX_BEFORE, 0), hit.end() + MAX_LINE
         begin = max(text.rfind("\n", low, hit.start()) + 1, low)
         end = _END.search(text, hit.end(), high)
@@ -170,7 +171,8 @@ class Usual(NamedTuple):
     """Batch lines of the usual form."""
 
     tables: list[tuple[Key, Table]]
-    lines: int
+    alone: bool
+    """Whether the text has no other lines."""
 
 
 def usual_lines(text: str) -> Usual | None:
@@ -179,22 +181,24 @@ def usual_lines(text: str) -> Usual | None:
     The text begins with a newline and ends with one.
     """
     found: list[tuple[Key, Table]] = []
-    lines = 0
+    read, lines = 0, text.count("\n") - 1
     for kind, words, pattern, names in _USUAL:
-        expected = text.count(words)
-        if not expected:
+        if words not in text:
             continue
         matches = pattern.findall(text)
-        if len(matches) != expected:
+        if len(matches) < lines - read and len(matches) != text.count(words):
             return None
-        lines += expected
-        found += _tables(kind, matches, names)
-    return Usual(found, lines)
+        read += len(matches)
+        if matches:
+            found += _tables(kind, matches, names)
+        if read == lines:
+            break
+    return Usual(found, alone=read == lines)
 
 
 def _tables(kind: str, matches: list[Any], names: tuple[str, ...]) -> list[tuple[Key, Table]]:
     sources, stamps, ranks, *numbers = zip(*matches, strict=True)
-    table = np.full((len(matches), len(COLUMNS)), np.nan)
+    table = np.full((len(matches), OF_LINES), np.nan)
     table[:, AT["time"]] = seconds(list(stamps))
     for name, texts in zip(names, numbers, strict=True):
         # Tokens hardly ever occur twice.

@@ -26,6 +26,7 @@ COLUMNS = (
     "cached",  # slots that hold states which could be evicted
     "free",  # slots that hold nothing
 )
+OF_LINES = 7  # columns of a table of batch lines, which say nothing of the others
 AT = {name: index for index, name in enumerate(COLUMNS)}
 DAY, HOUR, MINUTE = 86_400, 3_600, 60
 STAMP = 19  # characters: 2026-01-15 10:00:05
@@ -42,11 +43,11 @@ class Key(NamedTuple):
     """As the engine writes it: DP0 TP3; empty without any."""
 
 
-def row(values: dict[str, float]) -> Table:
+def row(values: dict[str, float], width: int = len(COLUMNS)) -> Table:
     """One row of these values; what is missing is NaN."""
-    found = np.full((1, len(COLUMNS)), np.nan)
+    found = np.full((1, width), np.nan)
     for name, value in values.items():
-        if name in AT:
+        if AT.get(name, width) < width:
             found[0, AT[name]] = value
     return found
 

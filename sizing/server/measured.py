@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from sizing.bootlog.measure import Measured
-from sizing.server.columns import AT, COLUMNS, Table
+from sizing.server.columns import AT, OF_LINES, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,6 +21,7 @@ NEAR_LIMIT = 0.98  # of the request rows: one that has just ended has its place 
 BLOCKED_FROM = 0.5  # of KV: below it others than KV may keep a request waiting
 KV_FULL = 0.95  # of KV: the next pages are hardly there
 HALF_DIGIT = 0.005 + 1e-9  # a share in a line has two decimals; one just between two of them goes either way
+POINT_COLUMNS = ("time", "running", "queued", "kv", "state", "slots")
 MAX_POINTS = 600  # of a figure 1,000 pixels wide
 
 LimitKind = Literal["state", "cap"]
@@ -88,8 +89,9 @@ class Point(NamedTuple):
 
 
 def column(table: Table, name: str) -> Table:
-    """One column of a table."""
-    found: Table = table[:, AT[name]]
+    """One column of a table; NaN where its format has none."""
+    at = AT[name]
+    found: Table = table[:, at] if at < table.shape[1] else np.full(len(table), np.nan)
     return found
 
 
@@ -261,7 +263,8 @@ def points(table: Table) -> tuple[Point, ...]:
 
 def _point(rows: Table) -> Point:
     fullest = np.nan_to_num(np.fmax(column(rows, "kv"), column(rows, "state")))
-    row = {name: _known(rows[int(np.argmax(fullest)), at]) for name, at in AT.items()}
+    at = int(np.argmax(fullest))
+    row = {name: _known(column(rows, name)[at]) for name in POINT_COLUMNS}
     ends = {name: (_end(column(rows, name), np.fmin), _end(column(rows, name), np.fmax)) for name in ("kv", "state")}
     return Point(
         time=row["time"],
@@ -288,7 +291,7 @@ def _end(values: Table, which: np.ufunc) -> float | None:
 
 def no_rows() -> Table:
     """A table without rows."""
-    return np.empty((0, len(COLUMNS)))
+    return np.empty((0, OF_LINES))
 
 
 def stacked(tables: list[Table]) -> Table:

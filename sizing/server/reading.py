@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sizing.bootlog.prefix import source_of
 from sizing.bootlog.text import Progress, Reader, chunks_of
-from sizing.server.batches import MAX_BEFORE, Batch, Retraction, Usual, lines_of, time_in, usual_lines
+from sizing.server.batches import MAX_BEFORE, RETRACT, Batch, Retraction, Usual, lines_of, time_in, usual_lines
 from sizing.server.columns import Key
 from sizing.server.metrics import Metrics, Scrape
 from sizing.server.said import MAX_JSON, WORDS, ServerInfo, read_json
@@ -113,19 +113,15 @@ class _Taken:
 
     def take(self, text: str) -> None:
         """The next piece."""
-        # Where every line is a batch line nothing else needs to be looked for.
-        if (
-            not self._answer
-            and text.endswith("\n")
-            and text.count(" batch, #") == text.count("\n") - 1
-            and (usual := usual_lines(text))
-        ):
+        usual = usual_lines(text) if text.endswith("\n") and not self._answer else None
+        if usual is not None and usual.alone:
             self._add_usual(usual)
             return
         if self._answer or _JSON.search(text):
             text = self._without_answers(text)
-        for part in _parts(text):
-            self._take_part(part)
+        parts = list(_parts(text))
+        for part in parts:
+            self._take_part(part, usual if len(parts) == 1 else None)
 
     def done(self, reader: Reader) -> Said:
         """Everything."""
@@ -146,11 +142,11 @@ class _Taken:
             broken=reader.broken,
         )
 
-    def _take_part(self, text: str) -> None:
+    def _take_part(self, text: str, usual: Usual | None) -> None:
         first = text[1 : text.find("\n", 1)]
         if any(start in first for start in STARTS):
             self._started.add(source_of(first))
-        self._take_batches(text)
+        self._take_batches(text, usual)
         if "sglang:" in text or "sglang_" in text or "\n# scrape " in text:
             for scrape in self._metrics.scrapes(text):
                 self._add(scrape)
@@ -160,19 +156,19 @@ class _Taken:
             for place in _places(text, words):
                 self._take_end(text, place, why)
 
-    def _take_batches(self, text: str) -> None:
+    def _take_batches(self, text: str, usual: Usual | None) -> None:
         if " batch" not in text and "Retract" not in text:
             return
-        whole = usual_lines(text) if text.endswith("\n") else None
-        if whole is not None:
-            self._add_usual(whole)
-        if whole is not None and "Retract requests" not in text:
+        if usual is None and text.endswith("\n"):
+            usual = usual_lines(text)
+        if usual is not None:
+            self._add_usual(usual)
+        if usual is not None and RETRACT not in text:
             return
-        for line in lines_of(text):
+        for line in lines_of(text, batches=usual is None):
             if isinstance(line, Batch):
-                if whole is None:
-                    self._serves(line.key.source)
-                    self._tables.add(line.key, line.row)
+                self._serves(line.key.source)
+                self._tables.add(line.key, line.row)
             elif self._retraction_lines < MAX_RETRACTIONS:
                 self._serves(line.key.source)
                 self._retraction_lines += 1
@@ -262,7 +258,3 @@ def _places(text: str, words: str) -> Iterator[int]:
     while at >= 0:
         yield at
         at = text.find(words, at + len(words))
-
-
-def _is_batches_alone(text: str) -> bool:
-    return text.endswith("\n") and text.count(" batch, #") == text.count("\n") - 1

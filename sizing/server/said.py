@@ -21,6 +21,7 @@ from sizing.server.metrics import Scrape
 MAX_JSON = 4 * 2**20  # characters; an answer of 64 ranks with all arguments has a tenth of it
 MAX_DEPTH, MAX_ITEMS = 3, 4096  # how deep, and among how many members, an answer is looked for
 WORDS = ('"internal_states"', '"mem_fraction_static"', '_waiting_reqs"')  # one of them is in each of the answers
+MOST = 10**15  # no number of a server is as large
 FINE_SINCE: Release = "0.5.17"  # three decimals of memory instead of two
 
 
@@ -175,13 +176,16 @@ def release_of(version: str) -> Release | None:
 
 
 def _arguments(item: dict[str, Any], release: Release | None) -> Arguments:
-    values = {
-        name: item[name]
-        for name in WANTED
-        if name in item and (item[name] is None or isinstance(item[name], bool | int | float | str))
-    }
+    values = {name: item[name] for name in WANTED if name in item and _is_plain(item[name])}
     form: ArgumentsForm = "dict" if release is None or at_least(release, "0.5.19") else "ServerArgs"
     return Arguments(values, frozenset(values), form, len(item), complete="mem_fraction_static" in values)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is one that a flag may have."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return abs(value) < MOST
+    return value is None or isinstance(value, bool | str)
 
 
 def _rank(state: dict[str, Any], fine: bool) -> InfoRank:
@@ -249,12 +253,12 @@ def _number(item: dict[str, Any], name: str) -> float | None:
     value = item.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if 0 <= value < 1e15 and math.isfinite(value) else None
+    return float(value) if 0 <= value < MOST and math.isfinite(value) else None
 
 
 def _whole(item: dict[str, Any], name: str, least: int = 1) -> int | None:
     value = item.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and least <= value < 10**15 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and least <= value < MOST else None
 
 
 def _gib(item: dict[str, Any], name: str, fine: bool) -> Measured | None:
