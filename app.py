@@ -5,6 +5,7 @@ import streamlit as st
 from pages.parts.blocks import plain, table_text
 from pages.parts.frame import show_page
 from pages.parts.plot import show_figures
+from pages.parts.rest import asked_for_rest
 from sizing import RefusedError, Scenario, Sizing, solve
 from sizing.answers import flip_points as flips
 from sizing.answers import limit_panel as lifts
@@ -33,6 +34,8 @@ def balance(scenario: Scenario) -> None:
         sizing = solve(scenario)
     except RefusedError as refused:
         st.error(plain(str(refused)))
+        return
+    if asked_for_rest(sizing):
         return
     words, idle, found = verdict(sizing), idle_words(sizing), flags(sizing)
     st.markdown(f"### {plain(words.headline)}\n\n{plain(' '.join((*words.sentences, idle)))}")

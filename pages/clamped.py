@@ -8,28 +8,17 @@ import streamlit as st
 from pages.parts.blocks import plain, table_text
 from pages.parts.frame import show_page
 from pages.parts.kept import kept_box
-from sizing import Refusal, Scenario, read_scenario
+from sizing import Scenario, read_scenario
 from sizing.answers import limit_panel as lifts
-from sizing.basics.units import count, number
+from sizing.basics.units import count
 from sizing.bootlog import Boot, Log, read_chunks, read_text
-from sizing.bootlog.diagnosis import (
-    UNKNOWN,
-    Diagnosis,
-    agrees,
-    as_printed,
-    cured,
-    diagnose,
-    likely_model,
-    models_that_fit,
-    named_model,
-    no_cure,
-    readings,
-)
+from sizing.bootlog.diagnosis import Diagnosis, likely_model, models_that_fit, named_model, readings, settled
 from sizing.bootlog.text import MAX_BYTES
 from sizing.command import Command, read_command
+from sizing.exchange.answer import SizingAnswer
 from sizing.exchange.link import to_query
-from sizing.explain.launch_flags import flags, launch_flags
-from sizing.explain.verdict import advice, idle_words, verdict
+from sizing.exchange.log_answer import LogAnswer, log_answer
+from sizing.explain.verdict import advice, idle_words
 from sizing.scenario.from_model import FILLED, servable
 
 MAX_UPLOAD_MB = MAX_BYTES // 2**20
@@ -51,20 +40,28 @@ def show_clamped(scenario: Scenario) -> None:
         if command is not None:
             _command_alone(scenario, command)
         return
-    for problem in (*log.problems, *(command.problems if command else ())):
+    for problem in log.problems:
         st.warning(plain(problem.sentence))
     if log.last is None:
         first.markdown("### Nothing to read in this log")
         return
-    _boots(log, log.last)
-    found = diagnose(
-        log.last.facts, model=_model(log.last), command=command, stated={"L": scenario.L, "name": scenario.name}
-    )
-    first.markdown(_headline(log.last, found, scenario.L))
-    _troubles(log.last, found)
-    if log.last.refused is None:
-        _cure(found, command)
-    st.markdown("\n\n".join(_tables(log.last, found)))
+    boot = log.last
+    told = log_answer(log, command, scenario.L, _model(boot, command))
+    first.markdown(_headline(told))
+    for notice in told.answer.notices:
+        (st.warning if notice.about in SERIOUS else st.info)(plain(notice.words))
+    for other in log.failed:
+        if other is not boot and other.refused:
+            st.caption(plain(f"Line {count(other.first_line)}: {other.refused.refusal.sentence}"))
+    for sentence in boot.facts.conflicts:
+        st.warning(plain(sentence))
+    if told.found is not None:
+        _cure(told.answer, told.found)
+        st.markdown("\n\n".join(_tables(boot, told.found, told.answer)))
+
+
+# What makes the numbers those of another run, of no run, or of a part of it.
+SERIOUS = ("log_and_command_differ", "ranks_differ", "cut_short", "died_later", "flags_elsewhere", "unread_flags")
 
 
 def _given() -> tuple[Log | None, Command | None]:
@@ -97,20 +94,10 @@ def _read_file(file: Any) -> Log:
     return log
 
 
-def _boots(log: Log, boot: Boot) -> None:
-    """Which boot is meant where the log holds several; the last that got anywhere counts."""
-    if len(log.boots) < 2:
-        return
-    refused = f", {len(log.failed)} of them refused" if log.failed else ""
-    st.info(plain(f"{len(log.boots)} boots{refused}. The one from line {count(boot.first_line)} on is shown."))
-    for other in log.failed:
-        if other is not boot and other.refused:
-            st.caption(plain(f"Line {count(other.first_line)}: {other.refused.refusal.sentence}"))
-
-
-def _model(boot: Boot) -> str:
+def _model(boot: Boot, command: Command | None) -> str:
     """The model whose exact bytes are taken, first of all one that the printed sizes allow."""
-    fits = models_that_fit(boot.facts)
+    facts = settled(boot, command)
+    fits = models_that_fit(facts)
     options = ["", *fits, *(model for model in servable() if model not in fits)]
 
     def named(model: str) -> str:
@@ -119,47 +106,22 @@ def _model(boot: Boot) -> str:
     return st.selectbox(
         "Model, for exact bytes",
         options,
-        index=options.index(likely_model(boot.facts, fits)),
+        index=options.index(likely_model(facts, fits)),
         format_func=named,
-        key=f"log_model_{boot.first_line}_{boot.facts.slots}",
+        key=f"log_model_{boot.first_line}_{facts.slots}_{facts.settings.tp_size}",
         help="Two decimals of GiB leave an interval; a model whose bytes lie in it makes the numbers exact.",
     )
 
 
-def _headline(boot: Boot, found: Diagnosis, L: int) -> str:
+def _headline(told: LogAnswer) -> str:
     """What happened, in one line with its reasons."""
-    if boot.refused is not None:
-        return f"### SGLang refused to start\n\n{plain(boot.refused.refusal.sentence)}"
-    printed = as_printed(boot.facts, L)
-    if found.sizing is None or isinstance(found.sizing.now, Refusal) or not agrees(found):
-        more = ("What the rules predict from this log is something else: see below.",) if found.beside else ()
-        headline, *rest = (*printed, *more) if printed else ("This log does not say what runs", *more)
-        return f"### {plain(headline)}\n\n{plain(' '.join(rest))}"
-    words, asked = verdict(found.sizing), boot.facts.settings.max_running_requests
-    ask = f"You asked for {count(asked)}. " if asked else ""
-    sentences = f"{ask}{' '.join(words.sentences)} {idle_words(found.sizing)} {_free(boot)}"
-    return f"### {plain(words.headline)}\n\n{plain(sentences)}"
+    headline, *rest = told.sentences
+    sizing = told.found.sizing if told.found is not None else None
+    idle = idle_words(sizing) if sizing is not None and told.answer.flags is not None else ""
+    return f"### {plain(headline)}\n\n{plain(' '.join((*rest, idle)).strip())}"
 
 
-def _free(boot: Boot) -> str:
-    """The free lever first: memory that no pool has."""
-    idle = boot.facts.idle_gib
-    if idle is None:
-        return ""
-    return (
-        f"After the boot {number(idle)} GiB of the GPU stay free: if that is much more than graph capture needs, raise "
-        "--mem-fraction-static first, it grows both pools."
-    )
-
-
-def _troubles(boot: Boot, found: Diagnosis) -> None:
-    for sentence in (*boot.facts.conflicts, *found.conflicts):
-        st.warning(plain(sentence))
-    for sentence in (*(problem.sentence for problem in found.problems), *filter(None, (found.refused,))):
-        st.error(plain(sentence))
-
-
-def _tables(boot: Boot, found: Diagnosis) -> list[str]:
+def _tables(boot: Boot, found: Diagnosis, answer: SizingAnswer) -> list[str]:
     """What was printed, predicted beside printed, what is missing and assumed, every limit, and the advice."""
     parts = []
     if found.beside and boot.refused is None:
@@ -169,16 +131,18 @@ def _tables(boot: Boot, found: Diagnosis) -> list[str]:
         ]
     parts += [
         "#### What the log says, per rank",
-        table_text(("quantity", "value", "between", "from"), readings(boot.facts, found)),
+        table_text(("quantity", "value", "between", "from"), readings(found.facts, found)),
     ]
     for title, sentences in (
         ("What the log does not say", found.inputs.missing),
         ("What was assumed", found.inputs.assumed),
     ):
         parts += [f"#### {title}", _list(sentences)] if sentences else []
-    rows = lifts.lift_rows(found.sizing) if found.sizing is not None and boot.refused is None else []
+    # Both name flags: where none are proposed, nothing below proposes any.
+    shown = found.sizing is not None and answer.flags is not None and boot.refused is None
+    rows = lifts.lift_rows(found.sizing) if shown and found.sizing is not None else []
     parts += ["#### Every limit, the smallest first", table_text(lifts.COLUMNS, rows)] if rows else []
-    if found.sizing is not None and boot.refused is None:
+    if shown and found.sizing is not None:
         found_advice = tuple(f"{item.topic}. {item.text}" for item in advice(found.sizing))
         parts += ["#### What applies now", _list(found_advice)] if found_advice else []
     return parts
@@ -188,30 +152,24 @@ def _list(sentences: tuple[str, ...]) -> str:
     return "\n".join(f"- {plain(sentence)}" for sentence in sentences)
 
 
-def _cure(found: Diagnosis, command: Command | None) -> None:
-    """The command with the better split, and the way to the balance page with everything filled in."""
-    if why_not := no_cure(found, command):
-        st.info(plain(why_not))
+def _cure(answer: SizingAnswer, found: Diagnosis) -> None:
+    """The command with the better flags, and the way to the balance page with everything filled in."""
+    if answer.flags is not None:
+        st.markdown("#### The cure, as a command")
+        st.code(answer.command or " ".join(answer.flags), language=None)
+        if answer.command:
+            st.caption("Your command with these flags changed, everything else as it was.")
     if found.scenario is None:
         return
-    words = flags(found.sizing) if found.sizing is not None else None
-    if found.sizing is not None and words is not None and not why_not:
-        st.markdown(f"#### The cure, as a command\n\n{plain(words.why)}")
-        # A command that contradicts the log, or was not read whole, is not rewritten: the flags stand alone then.
-        whole = command is not None and not found.conflicts and not command.problems
-        text = cured(command, words) if command is not None and whole else None
-        st.code(text or launch_flags(found.sizing, words), language=None)
-        if text:
-            st.caption("Your command with the sizing flags changed, everything else as it was.")
-    left = "; choose there what the log does not say" if why_not == UNKNOWN else ""
+    left = "; choose there what the log does not say" if found.sizing is None else ""
     label = f"Explore it on the balance page, with what was read filled in{left}"
     st.page_link("app.py", label=label, query_params=to_query(found.scenario), icon="⚖️")
 
 
 def _command_alone(scenario: Scenario, command: Command) -> None:
     """A command without a log: what it states goes to the balance page."""
-    for problem in command.problems:
-        st.warning(plain(problem.sentence))
+    for sentence in (*(problem.sentence for problem in command.problems), *command.elsewhere):
+        st.warning(plain(sentence))
     model = named_model(command.model_path)
     others = {name: value for name, value in scenario.stated().items() if not (model and name in FILLED)}
     found = read_scenario(others | command.values | ({"model": model} if model else {}))

@@ -14,14 +14,14 @@ from pages.parts.frame import TRAFFIC_LINK, show_page
 from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented
+from pages.parts.rest import asked_for_rest
 from sizing import Problem, RefusedError, Scenario
 from sizing.exchange.link import to_query
+from sizing.exchange.traffic_answer import traffic_json
 from sizing.figures.traffic import lengths_figure, needs_figure, overflow_figure
 from sizing.traffic import words
-from sizing.traffic.exports import traffic_json
-from sizing.traffic.layouts import is_benchmark, missing_details
 from sizing.traffic.mix import Mix
-from sizing.traffic.reading import Columns, TraceError, columns_of, guess, read_trace
+from sizing.traffic.reading import Columns, TraceError, columns_to_name, read_trace
 from sizing.traffic.running import Traffic, traffic_of
 from sizing.traffic.sessions import residency, room
 from sizing.traffic.shapes import LogNormal
@@ -29,7 +29,7 @@ from sizing.traffic.trace_file import MAX_BYTES
 from sizing.traffic.workload import LABELS, Shape, Workload, mix_of_workload, read_workload, workload_to_query
 
 SHAPES: tuple[Shape, ...] = get_args(Shape)
-KINDS = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "gz"]
+KINDS = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "prom", "txt", "gz"]
 OWN = "own_traffic"  # the mix that was read, kept over page changes
 READ = "own_traffic_read"  # with which columns
 UNKNOWN = "own_traffic_unknown"  # its columns, where none is known to hold lengths
@@ -53,6 +53,8 @@ def show_traffic(scenario: Scenario) -> None:
         traffic = traffic_of(scenario, mix, workload.risk)
     except RefusedError as refused:
         first.error(plain(str(refused)))
+        return
+    if asked_for_rest(traffic.sizing, first):
         return
     with first:
         _answer(traffic)
@@ -146,8 +148,7 @@ def _tried(file: Any, read: Callable[[Path, str], Result]) -> Result | None:
 
 def _unknown(path: Path, name: str) -> list[str]:
     """The names of the columns where none is known to hold lengths; none where they are."""
-    names = columns_of(path, name=name)
-    return [] if guess(names).found or is_benchmark(names) or missing_details(names) else names
+    return columns_to_name(path, name=name)
 
 
 def _mix(columns: Columns, path: Path, name: str) -> Mix:

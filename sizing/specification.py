@@ -3,7 +3,7 @@
 They are simpler than the engine (no padding slot, no pages, no joint solve); the page shows both.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -66,9 +66,14 @@ def kv_cap(tokens: int, dcp_size: int, L: int) -> int:
     return tokens * dcp_size // L
 
 
+def state_is_short(clamp: Any, cap: Any) -> Any:
+    """Whether the state pool is short first, of numbers or arrays: a tie is the state pool's, which fails hard."""
+    return clamp <= cap
+
+
 def binding_pool(clamp: int, cap: int) -> PoolName:
-    """Which pool is short first: min(mamba clamp, KV cap); a tie is the state pool's, which fails hard."""
-    return "state pool" if clamp <= cap else "KV pool"
+    """Which pool is short first: min(mamba clamp, KV cap)."""
+    return "state pool" if state_is_short(clamp, cap) else "KV pool"
 
 
 def reasons_to_pin(

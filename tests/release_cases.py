@@ -16,23 +16,19 @@ from sizing.engine.rest import rest_gib
 from sizing.models import Geometry, read_config
 from sizing.releases.rules import Release
 from sizing.scenario.from_model import suggested
+from sizing.scenario.inputs import FIELDS
 
 GOLDEN = Path(__file__).parent / "golden"
 OTHER_FILE = os.environ.get("SIZING_RELEASE_CASES")
 CASES = Path(OTHER_FILE or GOLDEN / "engine2.json")
 CONFIGS = Path(os.environ.get("SIZING_RELEASE_CONFIGS") or GOLDEN / "engine2_configs.json")
 
-# Flags by the name of the scenario's field; the strategy flag had another name up to 0.5.13.
-SAME = (
-    "tp_size", "pp_size", "dcp_size", "attn_dp_size", "page_size", "mamba_full_memory_ratio", "max_mamba_cache_size",
-    "max_running_requests", "max_total_tokens", "disable_radix_cache", "disable_overlap_schedule",
-    "mamba_radix_cache_strategy", "mamba_track_interval", "mamba_ssm_dtype", "disaggregation_mode",
-    "disaggregation_decode_extra_slots", "speculative_algorithm", "speculative_num_steps", "speculative_eagle_topk",
-    "linear_replayssm_cache_len", "swa_full_tokens_ratio", "context_length", "disaggregation_decode_enable_radix_cache",
-    "enable_unified_memory", "linear_attn_backend",
-)  # fmt: skip
+# Flags stand under the name of the scenario's field, but for these.
 RENAMED = {"mamba_scheduler_strategy": "mamba_radix_cache_strategy", "speculative_num_draft_tokens": "D"}
-READ = {"mem_fraction_static", "enable_linear_replayssm", "enable_linear_replayssm_spec", "enable_gdn_replayssm_spec"}
+RINGS = {"enable_linear_replayssm", "enable_linear_replayssm_spec", "enable_gdn_replayssm_spec"}
+READ = {"mem_fraction_static", "dp_size", "enable_dp_attention", *RINGS}
+ENVIRONMENT = {"SGLANG_MAMBA_CONV_DTYPE": "mamba_conv_dtype", "SGLANG_MAMBA_SSM_DTYPE": "mamba_ssm_dtype"}
+SKIP = "SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK"
 
 
 class ReleaseCase(NamedTuple):
@@ -79,15 +75,21 @@ class ReleaseCase(NamedTuple):
 
 def stated(flags: dict[str, Any], env: dict[str, str]) -> dict[str, Any]:
     """Flags and environment variables as fields of a scenario; one that is not known here is an error of the test."""
-    assert not flags.keys() - {*SAME, *RENAMED, *READ}, flags
-    assert not env.keys() - {"SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK"}, env
-    spec = flags.get("enable_linear_replayssm_spec") or flags.get("enable_gdn_replayssm_spec")
+    assert not flags.keys() - {*FIELDS, *RENAMED, *READ}, flags
+    assert not env.keys() - {*ENVIRONMENT, SKIP}, env
+    width = {"attn_dp_size": flags["dp_size"]} if flags.get("enable_dp_attention") else {}
+    spec = bool(flags.get("enable_linear_replayssm_spec") or flags.get("enable_gdn_replayssm_spec"))
+    decode = bool(flags.get("enable_linear_replayssm"))
     return {
-        **{name: flags[name] for name in SAME if name in flags},
+        **{field: env[name] for name, field in ENVIRONMENT.items() if name in env},
+        **{name: value for name, value in flags.items() if name in FIELDS},
+        **width,
         **{field: flags[name] for name, field in RENAMED.items() if name in flags},
         "split": "pin" if "max_mamba_cache_size" in flags else "ratio",
-        "skip_decode_lock": env.get("SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK") == "1",
-        "replayssm": "spec" if spec else "decode" if flags.get("enable_linear_replayssm") else "off",
+        "skip_decode_lock": env.get(SKIP) == "1",
+        "replayssm": {(False, False): "off", (True, False): "spec", (False, True): "decode"}.get(
+            (spec, decode), "both"
+        ),
     }
 
 

@@ -36,6 +36,7 @@ TP0 = "[2026-01-15 10:00:05 TP0] "
 # Each form with a line of boot-log-formats.md, and the numbers in it that count.
 SAMPLES: dict[str, tuple[str, list[float]]] = {
     "weights begin": ("Load weight begin. avail mem=178.00 GB", [178]),
+    "weights begin, cut": ("Load weight begin. avail mem=178.00", []),
     "weights end": (
         "Load weight end. elapsed=93.21 s, type=M, quant=fp8, fmt=e4m3, avail mem=55.23 GB, mem usage=122.77 GB.",
         [55.23],
@@ -50,6 +51,15 @@ SAMPLES: dict[str, tuple[str, list[float]]] = {
     ),
     "weights end, cut": ("Load weight end. type=M, quant=fp8", []),
     "capped by the state pool": (CAPPED, [51, 257, 5]),
+    "capped by the state pool, cut": (CAPPED[: CAPPED.index("state slots")], [51, 257]),
+    "slots raised on a decode server": (
+        "mamba_size (24) is less than decode side's max_slots_needed (72 = 72 reqs * 1 slots/req), raising "
+        "effective_mamba_size to 72",
+        [24, 72],
+    ),
+    "radix cache off for a model": ("Disabling Radix Cache for KimiLinearForCausalLM as it is not yet supported.", []),
+    "radix cache off for decode": ("Radix cache is disabled for decode server", []),
+    "chunk cache for decode": ("KV cache is forced as chunk cache for decode server", []),
     "reduced by KV": (
         "max_running_requests was reduced from the requested 500 to 90 (per dp worker) due to the available KV cache "
         "capacity.",
@@ -72,10 +82,11 @@ SAMPLES: dict[str, tuple[str, list[float]]] = {
         "Mamba Cache is allocated. conv_state size: 0.03GB, ssm_state size: 1.20GB",
         [0.03, 1.2],
     ),
-    "state pool, cut": ("Mamba Cache is allocated. max_mamba_cache_size: 320", [320]),
+    "state pool, cut": ("Mamba Cache is allocated. max_mamba_cache_size: 320, conv_sta", [320]),
+    "state pool, its count at the line's end": ("Mamba Cache is allocated. max_mamba_cache_size: 320", [320]),
     "unified pool": (
-        "[unified-memory-pool] sized: total_bytes=1000, max_total_num_tokens=800, max_mamba_cache_size=70, "
-        "max_num_reqs=14 ",
+        "[unified-memory-pool]   total_bytes=1000, max_total_num_tokens=800, max_mamba_cache_size=70, "
+        "max_num_reqs=14, speculative_num_draft_tokens=None",
         [1000, 800, 70, 14],
     ),
     "ring": (
@@ -97,7 +108,13 @@ SAMPLES: dict[str, tuple[str, list[float]]] = {
         "rawv=0.071GB, rawk=0.071GB, ",
         [16, 0, 0.071, 0.071, 0.002, 0.071, 0.071],
     ),
-    "ring of GDN, or for decode": (
+    "ring of GDN with beta": (
+        "GDN ReplaySSM ring buffers allocated (record_len=4, fold=False): d=0.071GB, k=0.071GB, g=0.002GB "
+        "rawv=0.071GB, rawk=0.071GB, beta=0.001GB ",
+        [4, 0, 0.071, 0.071, 0.002, 0.071, 0.071, 0.001],
+    ),
+    "ring, cut": ("GDN ReplaySSM ring buffers allocated (record_len=16, fold=True): d=1.049GB, k=1.0", [16]),
+    "ring for decode": (
         "GDN ReplaySSM ring buffers allocated (record_len=16, fold=False): d=0.071GB, k=0.071GB, g=0.002GB ",
         [16, 0, 0.071, 0.071, 0.002],
     ),
@@ -116,9 +133,12 @@ SAMPLES: dict[str, tuple[str, list[float]]] = {
         [1839936, 10.53, 10.53, 1],
     ),
     "KV pool, cut": ("KV Cache is allocated. #tokens: 1839936, K si", [1839936]),
+    "KV pool without a number": ("KV Cache is allocated. dtype: torch.bfloat16, #tokens: 18399", []),
     "no KV pool": ("KV Cache skipped (no-op pool). ", []),
     "KV dtype": ("Using KV cache dtype: torch.bfloat16", []),
     "pools end": ("Memory pool end. avail mem=26.70 GB", [26.7]),
+    "pools end, cut": ("Memory pool end. avail mem=26.7", []),
+    "capture, cut": ("Capture target decode CUDA graph begin. backend=full, num_tokens=8, avail mem=23.1", []),
     "capture": (
         "Capture target decode CUDA graph begin. backend=full, num_tokens=8, avail mem=23.10 GB",
         [23.1],
@@ -147,10 +167,12 @@ SAMPLES: dict[str, tuple[str, list[float]]] = {
         "context_len=262144, available_gpu_mem=23.30 GB",
         [1167552, 51, 262144, 8192, 23.3],
     ),
+    "summary, cut": ("max_total_num_tokens=1167552", []),
     "refusal: no_state_memory": (REFUSED, [-28, -7.96, 146.81]),
     "refusal: no_kv_memory": (
-        "ValueError: Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static=0.85. Try",
-        [0.85],
+        "ValueError: Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static=0.85. Raise "
+        "--mem-fraction-static above 0.912 (minimum viable = 1 - available/pre = 0.9114). If using speculative ...",
+        [0.85, 0.9114],
     ),
     "refusal: no_tokens": ("Not enough memory. Please try to increase --mem-fraction-static. ", []),
     "refusal: no_requests": (
@@ -189,7 +211,7 @@ def test_line_form(name: str) -> None:
     wanted = expected if "fold" not in line else [number for number in expected if number != 0]
     assert list(numbers_of(found[0].said)) == wanted
     assert any(anchor in line for anchor in (*ANCHORS, DECODE_ANCHOR))
-    log = read_text(f"{TP0}{line}\n")
+    log = read_text(f"{TP0}{line}\n{'-' * 400}\n")
     lines = [line for boot in log.boots for line in boot.lines]
     assert [line.form for line in lines] == ([name] if name != "crash" else [])
     assert all(line.rank.name == "TP0" for line in lines)
@@ -387,6 +409,7 @@ def test_post_capture_sizing_counts() -> None:
     log = read_text(
         f"{TP0}{STATE}\n{TP0}{SAMPLES['KV pool, reserved'][0]}\n{TP0}{SAMPLES['post-capture tokens'][0]}\n"
         f"{TP0}{SAMPLES['post-capture pool'][0]}\n{TP0}{SAMPLES['post-capture requests'][0]}\n"
+        f"{TP0}Memory pool end. avail mem=18.31 GB\n"
     )
     assert log.last
     facts = log.last.facts

@@ -8,7 +8,7 @@ import pytest
 from sizing import Scenario, read_scenario
 from sizing.command import SIZING_FLAGS, read_command, rewritten
 
-RATIO, PIN, REQUESTS = SIZING_FLAGS
+RATIO, PIN, REQUESTS, FRACTION = SIZING_FLAGS
 
 # One deployment in every layout: TP 8, two attention-DP ranks, ratio 0.9, page 64, the decode-lock skip.
 LAYOUTS = {
@@ -167,12 +167,11 @@ def test_flag(text: str, values: dict[str, Any]) -> None:
     ("text", "sentence"),
     [
         ("sglang serve --tp eight", "--tp must be a whole number, not “eight”. It was left out."),
-        ("sglang serve --tp $TP", "--tp “$TP” is filled in later. Replace it by its value."),
         ("sglang serve --page-size", "--page-size has no value. Give it one, or remove it."),
         ("sglang serve --page-size --tp 8", "--page-size has no value. Give it one, or remove it."),
         ("sglang serve --mem-fraction-static 85", "--mem-fraction-static must be above 0 and at most 1, not “85”."),
         (
-            "sglang serve --speculative-algorithm EAGLE",
+            "sglang serve --speculative-algorithm DFLASH",
             "--speculative-algorithm is there without --speculative-num-draft-tokens: enter D, the draft tokens that "
             "the engine chooses.",
         ),
@@ -228,15 +227,100 @@ def test_any_text_can_be_read() -> None:
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ('sglang serve --model-path "m --tp 8 --mamba-full-memory-ratio 0.9', "quote"),
-        ('ARGS=(--tp 8)\nsglang serve --model-path m "${ARGS[@]}"', "further flags"),
-        ("sglang serve --trust-remote-code $EXTRA", None),
+        ("sglang serve --trust-remote-code $EXTRA", "further flags"),
         ("sglang serve --model-path m --tp 8 $EXTRA --dp-size 2", "further flags"),
-        ("sglang serve --model-path $MODEL --tp 8", None),
+        ('sglang serve --model-path m "${ARGS[@]}" --tp 8', "further flags"),
+        ("sglang serve --model-path m $(cat flags) --tp 8", "further flags"),
+        ("sglang serve --config decode.yaml --tp 8", "holds further flags"),
+        ("sglang serve --mem-fraction-static $MEM --tp 8", "is filled in later"),
+        ("sglang serve --model-path $MODEL --port $PORT --tp 8", None),
         ("sglang serve --model-path 'it is' --served-model-name \"it's\" --tp 8", None),
     ],
 )
-def test_what_a_shell_would_expand_is_said(text: str, word: str | None) -> None:
-    """An open quote and a variable that may hold flags are named: a cure would be written around what is not seen."""
-    sentences = [problem.sentence for problem in read_command(text).problems]
-    assert (word is None and sentences == []) or (word is not None and any(word in said for said in sentences))
+def test_what_stands_elsewhere_is_said(text: str, word: str | None) -> None:
+    """A file, and a variable that may hold flags or a number, are named: nothing is taken as left out."""
+    command = read_command(text)
+    assert command.values.get("tp_size") == 8 or word == "further flags"
+    assert (word is None and command.elsewhere == ()) or any(word in said for said in command.elsewhere if word)
+
+
+def test_an_open_quote_is_said() -> None:
+    """Where a flag ends is not known then."""
+    (problem,) = read_command('sglang serve --model-path "m --tp 8 --mamba-full-memory-ratio 0.9').problems
+    assert "quote" in problem.sentence
+
+
+GIVEN = {"tp_size": 4, "page_size": 64, "max_mamba_cache_size": 100, "split": "pin"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TP=4\nsglang serve --model-path m --tp $TP --page-size ${PAGE:-64} --max-mamba-cache-size=100",
+        "export TP=4 PINNED=100; sglang serve --model-path m --tp-size=${TP} --page-size 64 --max-mamba $PINNED",
+        'FLAGS="--tp 4 --page-size 64"\nsglang serve --model-path m $FLAGS --max-mamba-cache-size 100',
+        'ARGS=(--tp 4\n  --page-size 64)\npython -m sglang.launch_server "${ARGS[@]}" --max-mamba-cache-size 100',
+        'SIZES="--page-size 64"\nALL="--tp 4 $SIZES"\nsglang serve $ALL --max-mamba-cache-size 100',
+    ],
+)
+def test_variables_that_are_given_are_filled_in(text: str) -> None:
+    """One value, several flags, an array, a default a variable in a variable; the pin is replaced there."""
+    command = read_command(text)
+    assert (command.values, command.elsewhere, command.unread) == (GIVEN, (), ())
+    after = read_command(rewritten(command, {PIN: None, RATIO: "1.25"}))
+    assert after.values == {"tp_size": 4, "page_size": 64, "mamba_full_memory_ratio": 1.25, "split": "ratio"}
+
+
+def test_a_flag_inside_a_variable_is_changed_there() -> None:
+    """It is written once, so it is replaced once."""
+    command = read_command('FLAGS="--tp 4 --mamba-full-memory-ratio 0.9"\nsglang serve --model-path m $FLAGS')
+    after = rewritten(command, {RATIO: "2"})
+    assert after == 'FLAGS="--tp 4 --mamba-full-memory-ratio 2"\nsglang serve --model-path m $FLAGS'
+
+
+@pytest.mark.parametrize("depth", [3, 60])
+def test_variables_that_hold_each_other_end(depth: int) -> None:
+    """Nothing is filled in without end."""
+    text = (
+        "".join(f'V{at}="$V{at + 1} $V{at + 1}"\n' for at in range(depth, 0, -1)) + "A=$A\nsglang serve $V1 $A --tp 4"
+    )
+    assert read_command(text).values["tp_size"] == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "unread"),
+    [
+        ("sglang serve --tp 4 --gdn-mtp-cache-mode none --page-size 1", ("--gdn-mtp-cache-mode",)),
+        ("sglang serve --tp 4 --max 3", ("--max",)),
+        ("sglang serve --tp 4 --trust-remote-code --mamba-sched no_buffer --enable-dp-attention", ()),
+        ("python -m sglang_router.launch_server --tp 4 --router-policy cache_aware", ()),
+    ],
+)
+def test_flags_that_no_release_has(text: str, unread: tuple[str, ...]) -> None:
+    """They are named; abbreviations that only one flag has are read, those of several are not."""
+    assert read_command(text).unread == unread
+
+
+@pytest.mark.parametrize(
+    ("flags", "drafts"),
+    [
+        ("EAGLE", 4),
+        ("NEXTN --speculative-num-steps 3 --speculative-eagle-topk 1", 4),
+        ("EAGLE --speculative-num-steps 5 --speculative-eagle-topk 1 --speculative-num-draft-tokens 3", 6),
+        ("EAGLE --speculative-num-steps 3 --speculative-eagle-topk 4 --speculative-num-draft-tokens 16", 16),
+        ("NGRAM", 12),
+        ("DFLASH", None),
+    ],
+)
+def test_draft_tokens_are_the_engines(flags: str, drafts: int | None) -> None:
+    """A chain takes one more than its steps whatever is asked; what is left out is the engine's own; NEXTN is EAGLE."""
+    values = read_command(f"sglang serve --tp 8 --speculative-algorithm {flags}").values
+    assert values.get("D") == drafts
+    assert values["speculative_algorithm"] != "NEXTN"
+
+
+def test_releases_that_have_the_flags() -> None:
+    """A flag of its time narrows the releases that a command can be of."""
+    old = read_command("sglang serve --mamba-scheduler-strategy no_buffer --tp 8")
+    assert (old.releases[0], old.releases[-1]) == ("0.5.7", "0.5.19")
+    assert read_command("sglang serve --attn-dp-size 2").releases == ("0.5.22", "0.5.23")

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from sizing import Refusal, Scenario, Sizing, Split, solve
-from sizing.answers.flip_points import flips, short_pool
+from sizing.answers.flip_points import flips
 from sizing.answers.limit_panel import lifts
+from sizing.specification import binding_pool
 
 GIB = 2**30
 GQA = {
@@ -60,7 +61,7 @@ def test_the_first_limit_binds_and_the_second_is_next(values: dict[str, Any]) ->
 def test_the_value_that_lifts_a_limit_runs_what_it_says() -> None:
     """Each kind of limit, with the value named: solved with it, so many run."""
     for values, named, with_it, runs in (
-        ({}, "--max-mamba-cache-size 370 to 376: 74 requests", {"split": "pin", "max_mamba_cache_size": 370}, 74),
+        ({}, "--max-mamba-cache-size 371 to 376: 74 requests", {"split": "pin", "max_mamba_cache_size": 371}, 74),
         ({"max_running_requests": 20}, "--max-running-requests 51: 51 requests", {"max_running_requests": 51}, 51),
         (
             {"model": "", "attn_dp_size": 2, "max_running_requests": 20},
@@ -70,8 +71,8 @@ def test_the_value_that_lifts_a_limit_runs_what_it_says() -> None:
         ),
         (
             {"model": "", "attn_dp_size": 2},
-            "--max-mamba-cache-size 740 to 752: 74 requests",
-            {"model": "", "attn_dp_size": 2, "split": "pin", "max_mamba_cache_size": 740},
+            "--max-mamba-cache-size 742 to 752: 74 requests",
+            {"model": "", "attn_dp_size": 2, "split": "pin", "max_mamba_cache_size": 742},
             74,
         ),
     ):
@@ -105,7 +106,7 @@ FIELD_OF["dcp_size"] = "dcp_size"
 def short(values: dict[str, Any]) -> str:
     """The pool that is short first."""
     now = split(values)[1]
-    return short_pool(now.clamp, now.kv_cap)
+    return binding_pool(now.clamp, now.kv_cap)
 
 
 @pytest.mark.parametrize("values", SCENARIOS, ids=str)

@@ -70,7 +70,7 @@ def test_the_page_opens_on_the_worked_example(balance: AppTest) -> None:
         {"rest_gib": 0.3},
         {"disable_radix_cache": True, "max_running_requests": 40},
         {"L": 4_000_000},
-        {"pp_size": 2},
+        {"pp_size": 2, "rest_gib": 30.0},
     ],
     ids=str,
 )
@@ -88,6 +88,17 @@ def test_a_page_shows_the_numbers_of_solve(balance: AppTest, values: dict[str, A
     assert list(shown) == list(expected)
     for name, figure in expected.items():
         assert shown[name]["data"] == json.loads(json.dumps(figure(sizing)["data"]))
+
+
+@pytest.mark.parametrize("values", [{"tp_size": 4}, {"pp_size": 2}], ids=str)
+def test_rest_of_another_deployment_is_asked_for(balance: AppTest, values: dict[str, Any]) -> None:
+    """With another width and the worked example's rest no number of requests is shown; with rest entered it is."""
+    page = set_to(balance, **values)
+    assert "Enter rest in the sidebar" in words(page)
+    assert not page.get("bidi_component")
+    assert "requests run" not in words(page)
+    page = set_to(page, rest_gib=30.0)
+    assert verdict(solve(Scenario.model_validate({**values, "rest_gib": 30.0}))).headline in words(page)
 
 
 def test_the_harness_keeps_the_sidebar_on_a_second_run(balance: AppTest) -> None:

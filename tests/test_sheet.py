@@ -244,7 +244,7 @@ HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(2)">&amp;
 
 def hostile() -> Scenario:
     """A scenario whose checks were passed by: what stands between a stranger's text and the page is the sheet."""
-    return Scenario(D=4).model_copy(update={"name": HOSTILE, "speculative_algorithm": HOSTILE})
+    return Scenario(D=4, rest_gib=26).model_copy(update={"name": HOSTILE, "speculative_algorithm": HOSTILE})
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_problem_text_of_a_stranger_stays_text(base: str) -> None:
     """Nothing that is put in becomes an element, an attribute or an address that runs."""
     html, plain = (
         sheet_of(hostile(), on=ON, link_base=base),
-        sheet_of(Scenario(D=4, name="plain", speculative_algorithm="NGRAM"), on=ON),
+        sheet_of(Scenario(D=4, rest_gib=26, name="plain", speculative_algorithm="NGRAM"), on=ON),
     )
     sheet = read(html)
     links = [found["href"] or "" for tag, found in sheet.elements if tag == "a"]

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from sizing import RefusedError, Scenario, Split, solve
 from sizing.answers.carrying_settings import Setting, Want, setting_of
-from sizing.answers.optimum import running
 from sizing.answers.target import Answer, Near, Row, aim
+from sizing.answers.what_runs import running
 from sizing.basics.units import GIB
 from sizing.engine.pools import (
     asked_divisor,
@@ -24,7 +24,6 @@ from sizing.engine.pools import (
     slots_from_ratio,
 )
 from sizing.engine.split import slots_set, solve_split
-from sizing.releases.rules import rules_of
 from sizing.scenario.inputs import MAX_RATIO
 from tests.test_properties import examples, scenarios
 
@@ -123,9 +122,7 @@ def test_every_slot_count_and_ratio_of_the_ranges_carries_the_wants(
         span = setting.slots_high - setting.slots_low
         for slots in (setting.slots_low, setting.slots_low + round(span * part), setting.slots_high):
             assert carried(_pinned(setting, slots), wants)
-        # In 0.5.7 a pin is charged no draft states, so that more slots than a ratio may give carry the wants too.
-        pin_is_cheaper = rules_of(scenario.release).drafts_by_ratio_only and scenario.D > 0
-        for slots in (setting.slots_low - 1, *(() if pin_is_cheaper else (setting.slots_high + 1,))):
+        for slots in (setting.slots_low - setting.spare - 1, setting.slots_high + 1):
             assert slots == 0 or not carried(_pinned(setting, slots), wants)
 
 
@@ -201,7 +198,7 @@ def test_the_safe_pin_keeps_a_slot_for_the_chunk_boundary() -> None:
     """Requests x S + 1; where that slot no longer fits the pin is requests x S, and says so."""
     setting = setting_of(Scenario(), [Want(L=L, requests=74)])
     assert setting
-    assert (setting.pin, setting.spare, setting.slots_low, setting.slots_high) == (371, 1, 370, 376)
+    assert (setting.pin, setting.spare, setting.slots_low, setting.slots_high) == (371, 1, 371, 376)
     edge = near(row(aim(Scenario(), NINETY_SIX), 5), "rest")
     tight = setting_of(Scenario(rest_gib=edge), NINETY_SIX)
     assert tight

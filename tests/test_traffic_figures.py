@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from sizing.answers.optimum import kv_tokens_for
+from sizing.answers.what_runs import kv_tokens_for
 from sizing.engine.pools import pools_from_slots, rank_of
 from sizing.figures import DARK, LIGHT, painted
 from sizing.figures.theme import Figure

@@ -91,7 +91,7 @@ def test_ways_are_what_the_engine_accepts(case: tuple[Scenario, Mix]) -> None:
     elif pin_is_ignored(scenario):
         assert best.now.runs == optimum.runs
     else:
-        assert best.now.runs == optimum.pin_requests
+        assert best.now.runs == optimum.runs
         assert best.split.slots == optimum.pin
 
 
@@ -115,7 +115,7 @@ def test_optimum_is_the_best_of_all_slots(case: tuple[Scenario, Mix]) -> None:
         assert (traffic.optimum.slots_low, traffic.optimum.slots_high) == (best[0], best[-1])
         safe = pinned(at_mean, traffic.optimum.pin)
         assert isinstance(safe, Split)
-        assert serve_runs(safe, traffic) == traffic.optimum.pin_requests
+        assert serve_runs(safe, traffic) == traffic.optimum.runs
 
 
 def serve_runs(split: Split, traffic: Traffic) -> int:

@@ -15,7 +15,7 @@ VERDICTS = [
     (
         {"L": 200_000},
         "5 requests run at L = 200,000: the KV pool binds. 1,167,552 tokens // L 200,000 = 5. The state pool would "
-        "admit 51. The balanced split r = 0.10158 runs 9: 4 more (+80%). The best split runs 10 (K = 50).",
+        "admit 51. --max-mamba-cache-size 51 runs 10: 5 more (+100%).",
     ),
     (
         {"split": "balanced"},

@@ -130,7 +130,7 @@ def test_best_slots_and_pin_of_the_worked_example() -> None:
         for slots in (best.slots_low - 1, best.slots_low, best.slots_high, best.slots_high + 1)
     }
     assert list(runs.values()) == [73, 74, 74, 73]
-    assert (best.pin, best.pin_requests) == (74 * 5 + 1, 74)
+    assert (best.pin, best.runs, best.unspared) == (74 * 5 + 1, 74, 74)
     assert isinstance(best.ratio_low, float)
     assert isinstance(best.ratio_high, float)
     assert split_now(mamba_full_memory_ratio=best.ratio_low).slots == best.slots_low

@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from sizing.answers.accuracy_gates import kv_gate, ssm_gate, validate_words
 from sizing.basics.dtypes import KV_ITEMSIZE, STATE_ITEMSIZE
 from sizing.basics.problems import RefusedError
 from sizing.engine.pools import rank_of, ssm_bytes
 from sizing.engine.resolved import Resolved
 from sizing.engine.slots_per_request import resolve
-from sizing.explain.accuracy_gates import kv_gate, ssm_gate, validate_words
 from sizing.releases.rules import rules_of
 from sizing.scenario.inputs import Scenario, changed
 

@@ -5,15 +5,16 @@ fewer, and leave less KV (the argument of optimum.py). A request count is kept w
 as exactly C, where it is not: more asked charges more drafts or rings.
 """
 
-from collections.abc import Callable, Sequence
-from decimal import ROUND_CEILING, Decimal
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from sizing.answers.optimum import ratio_range
+from sizing.answers import what_runs
+from sizing.answers.optimum import last_spared, ratio_for, ratio_range
+from sizing.answers.what_runs import last_that, most_slots, pin_rank, slots_for, spare_slots
 from sizing.basics.units import GIB, count, stated_ratio_text
 from sizing.engine.pools import (
     Numeric,
@@ -27,10 +28,7 @@ from sizing.engine.pools import (
     rank_of,
     slots_from_ratio,
 )
-from sizing.scenario.inputs import MAX_L, MAX_RATIO, MAX_REQUESTS, Scenario, Tokens, Whole
-
-PROBES = 64  # values tried in one vectorised call; a search over 2**34 of them takes six calls
-RATIO_DIGITS = range(2, 18)  # the shortest text that lies in the range; 17 digits name any float
+from sizing.scenario.inputs import MAX_L, MAX_REQUESTS, Scenario, Tokens, Whole
 
 
 class Want(BaseModel):
@@ -64,13 +62,13 @@ class Setting(BaseModel):
     """What must run at once [requests per rank]."""
     slots_low: int
     slots_high: int
-    """Every K from low to high carries the wants."""
+    """Every K from low to high carries the wants; low is that of the pin, with its slot to spare where one fits."""
     ratio_low: float | None
     ratio_high: float | None
     """Every ratio [-] in between does; both None where the engine ignores the ratio, or none gives such a K, the high
     one None where no ratio is too large."""
     ratio: float | None
-    """One of them with few digits, near the middle."""
+    """One of them with few digits, near the middle, with a slot to spare where one fits."""
     spare: int
     """Slots beyond requests x S for the chunk boundary: 1, or 0 where none fits or nothing is tracked."""
     slots: int
@@ -113,39 +111,18 @@ def need_of(scenario: Scenario, wants: Sequence[Want]) -> Need:
 def fits(scenario: Scenario, rank: Rank, needed: Need) -> Any:
     """Whether some split carries the need, with the request count that stands or one asked anew."""
     found = carries(rank, needed) | carries(asking(scenario, rank, needed.requests), needed)
-    return found & _reached(rank, needed) if pin_is_ignored(scenario) else found
+    return found & (most_slots(scenario, rank) >= needed.requests * rank.S)
 
 
 def carries(rank: Rank, needed: Need, slots: Numeric | None = None) -> Any:
     """Whether K = `slots` [slots per rank], by default the fewest that admit them, carries the need."""
-    pools = pools_from_slots(rank, needed.requests * rank.S if slots is None else slots)
-    starts = (pools.slots > 0) & (pools.kv_rest_bytes > 0) & (pools.window_cap >= needed.requests)
-    return starts & (pools.admitted >= needed.requests) & (pools.kv_tokens >= needed.tokens)
-
-
-def _reached(rank: Rank, needed: Need) -> Any:
-    """Whether a ratio gives the slots: not every K, where a release divides it by the attention-DP width."""
-    return slots_from_ratio(rank, MAX_RATIO) >= needed.requests * rank.S
-
-
-def last_that(low: int, high: int, holds: Callable[[Any], Any]) -> int:
-    """The last whole number from low to high for which `holds` (array in, array out), given that it holds up to some
-    point only; low - 1 where it never does.
-
-    >>> last_that(1, 10_000, lambda tried: tried**2 < 1_000_000)
-    999
-    """
-    good, bad = low - 1, high + 1
-    while bad - good > 1:
-        tried = np.unique(np.linspace(good + 1, bad - 1, PROBES).astype(np.int64))
-        hold = int(np.count_nonzero(holds(tried)))
-        good, bad = (int(tried[hold - 1]) if hold else good), (int(tried[hold]) if hold < tried.size else bad)
-    return good
+    pools = pools_from_slots(rank, slots_for(rank, needed.requests, spare=False) if slots is None else slots)
+    return what_runs.carries(pools, needed.requests, needed.tokens)
 
 
 def setting_of(scenario: Scenario, wants: Sequence[Want]) -> Setting | None:
     """The setting that carries every want; None where none does. Raises RefusedError for flags that are refused."""
-    rank, needed = rank_of(scenario), need_of(scenario, wants)
+    rank, needed = pin_rank(scenario, rank_of(scenario)), need_of(scenario, wants)
     if not fits(scenario, rank, needed):
         return None
     asked = None if carries(rank, needed) else int(needed.requests) * asked_divisor(scenario)
@@ -154,14 +131,15 @@ def setting_of(scenario: Scenario, wants: Sequence[Want]) -> Setting | None:
 
 
 def _setting(scenario: Scenario, needed: Need, asked: int | None) -> Setting:
-    rank = rank_of(scenario)
-    low = int(needed.requests) * int(rank.S)
-    most = int(rank.rest_gib * GIB / rank.slot_bytes) + 1
+    of_ratio = rank_of(scenario)
+    rank = pin_rank(scenario, of_ratio)
+    by_ratio = rank if of_ratio.D == rank.D else None
+    low = int(slots_for(rank, needed.requests, spare=False))
+    most = int(min(rank.rest_gib * GIB / rank.slot_bytes + 1, most_slots(scenario, rank)))
     high = last_that(low, most, lambda slots: carries(rank, needed, slots))
-    reached = bool(_reached(rank, needed))
-    ratio_low, ratio_high = ratio_range(scenario, rank, low, high) if reached else (None, None)
-    ratio = typed_ratio(ratio_low, ratio_high) if ratio_low is not None else None
-    spare = int(rank.S > 1 and high > low)
+    spare = min(spare_slots(rank), high - low)
+    ratio_low, ratio_high = ratio_range(scenario, by_ratio, low + spare, high)
+    ratio = ratio_for(scenario, by_ratio, low + spare, last_spared(rank, int(needed.requests), high))
     slots, pin = low + spare, pin_from_slots(scenario, low + spare)
     values: dict[str, Any] = {"split": "pin", "max_mamba_cache_size": pin}
     if pin_is_ignored(scenario):
@@ -171,7 +149,7 @@ def _setting(scenario: Scenario, needed: Need, asked: int | None) -> Setting:
     return Setting(
         scenario=scenario.model_copy(update=values),
         requests=int(needed.requests),
-        slots_low=low,
+        slots_low=low + spare,
         slots_high=high,
         ratio_low=ratio_low,
         ratio_high=ratio_high,
@@ -183,19 +161,3 @@ def _setting(scenario: Scenario, needed: Need, asked: int | None) -> Setting:
         kv_tokens=tokens,
         kv_left=tokens - int(needed.tokens),
     )
-
-
-def typed_ratio(low: float, high: float | None) -> float:
-    """The ratio [-] in a range that takes the fewest digits: near the geometric middle, or just above an open range's
-    low end.
-
-    >>> typed_ratio(2.42239, 2.53334), typed_ratio(4.11, None)
-    (2.5, 4.2)
-    """
-    middle = Decimal(low if high is None else (low * high) ** 0.5)
-    for digits in RATIO_DIGITS:
-        step = Decimal(1).scaleb(middle.adjusted() - digits + 1)
-        found = float(middle.quantize(step, rounding=ROUND_CEILING) if high is None else middle.quantize(step))
-        if low <= found <= (found if high is None else high):
-            return found
-    return low

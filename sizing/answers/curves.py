@@ -6,16 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from sizing.answers.optimum import running
+from sizing.answers.what_runs import held_by_kv, running, slots_taken
 from sizing.basics.frames import REQUESTS, frame_of
-from sizing.engine.pools import (
-    kv_cap,
-    pools_from_slots,
-    rank_of,
-    ratio_is_ignored,
-    slots_from_ratio,
-    slots_without_radix,
-)
+from sizing.engine.pools import kv_cap, pools_from_slots, rank_of
 from sizing.engine.split import Split
 from sizing.scenario.inputs import Scenario
 
@@ -100,13 +93,12 @@ def over_ratio(scenario: Scenario, ratio: Reals) -> RatioCurve:
 
     Where the engine refuses to start, `runs` is 0.
     """
-    rank = rank_of(scenario)
-    ignored = ratio_is_ignored(scenario)
-    asked = np.full(ratio.shape, slots_without_radix(scenario)) if ignored else slots_from_ratio(rank, ratio)
-    pools = pools_from_slots(rank, np.maximum(asked, 0))  # below zero slots the KV pool would seem to grow
+    by_ratio = scenario.model_copy(update={"split": "ratio"})
+    rank = rank_of(by_ratio)
+    pools = pools_from_slots(rank, np.broadcast_to(slots_taken(by_ratio, rank, ratio), ratio.shape))
     return RatioCurve(
         ratio=ratio,
         clamp=pools.clamp,
-        kv_cap=kv_cap(pools.kv_tokens, scenario.L),
+        kv_cap=held_by_kv(pools, scenario.L),
         runs=running(pools, scenario.L),
     )

@@ -1,39 +1,33 @@
 """What flips the verdict: for each input, the nearest value at which the other pool is the one that is short first.
 
-Every value is solved by the engine's rules with all other inputs, and the ratio or the pin, held where they are.
+Every value is solved by the engine's rules with all other inputs, and the ratio or the pin, held where they are. No
+nearer value of the input does it, of those that an input takes; of rest, of its thousandths of a GiB.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from itertools import product
 from typing import Any, get_args
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from sizing.answers.alternatives import STRATEGIES
+from sizing.answers.nearest_rest import REST_DIGITS, Whole, is_other, nearest_rest
 from sizing.answers.solve import Sizing
+from sizing.answers.what_runs import slots_taken, starts
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.problems import Refusal, RefusedError
-from sizing.basics.units import count, number, rest_text
-from sizing.engine.pools import (
-    Pools,
-    Rank,
-    is_pinned,
-    kv_cap,
-    pools_from_slots,
-    rank_as_set,
-    rank_of,
-    ratio_is_ignored,
-    slots_from_ratio,
-)
-from sizing.engine.split import Split, slots_set
-from sizing.scenario.inputs import FIELDS, Scenario, changed
-from sizing.specification import PoolName
+from sizing.basics.units import count, rest_text
+from sizing.engine.pools import Rank, pools_from_slots, rank_as_set
+from sizing.engine.slots_per_request import resolve
+from sizing.engine.split import Split
+from sizing.scenario.inputs import FIELDS, MAX_D, MAX_DCP, MAX_L, MAX_REST_GIB, Scenario, changed
+from sizing.specification import PoolName, binding_pool
 
-SLOTS_PER_REQUEST = (3, 4, 5)  # what S can be with the radix cache on, engine-sizing.md section 4
-DRAFTS = 16  # draft tokens tried
-DCP_SIZES = (1, 2, 4, 8, 16, 32, 64)
-REST_REACH = 16  # rest is tried from a sixteenth of what it is to sixteen times as much
-REST_STEPS = 256
-REST_DIGITS = 3  # [GiB] a flip of rest is given to a thousandth
+REST_REACH = 1024  # [GiB] no GPU holds as much; beyond twice what rest is, nothing larger is tried
 
 
 class Flip(BaseModel):
@@ -50,17 +44,18 @@ class Flip(BaseModel):
 
 def flips(sizing: Sizing) -> tuple[Flip, ...]:
     """For L, rest, S, D, both dtypes and dcp_size; empty where the engine refuses the split that is set."""
-    now = sizing.now
-    if isinstance(now, Refusal):
+    if isinstance(sizing.now, Refusal):
         return ()
+    width = sizing.scenario.attn_tp_size
+    widths = [size for size in range(1, MAX_DCP + 1) if width % size == 0]
     return (
-        _context(sizing, now),
-        _rest(sizing, now),
-        _slots(sizing, now),
-        _tried(sizing, now, "D", range(DRAFTS + 1), f"none up to {DRAFTS}"),
-        _tried(sizing, now, "mamba_ssm_dtype", get_args(StateDtype), "none"),
-        _tried(sizing, now, "kv_cache_dtype", get_args(KvDtype), "none"),
-        _tried(sizing, now, "dcp_size", DCP_SIZES, "none that fits"),
+        _context(sizing),
+        _rest(sizing),
+        _slots(sizing),
+        _drafts(sizing),
+        _tried(sizing, "mamba_ssm_dtype", get_args(StateDtype), "none"),
+        _tried(sizing, "kv_cache_dtype", get_args(KvDtype), "none"),
+        _tried(sizing, "dcp_size", widths, "none that fits"),
     )
 
 
@@ -75,14 +70,9 @@ def flip_rows(sizing: Sizing) -> list[tuple[str, ...]]:
 def flips_words(sizing: Sizing) -> str:
     """What the rows say, in a sentence."""
     return (
-        f"The {short_pool_now(sizing)} is short first. Each row moves one input alone to the nearest value at which "
-        "the other pool is, the ratio or the pin held where it is."
+        f"The {short_pool_now(sizing)} is short first. Change one input and keep the ratio or the pin: at this value, "
+        "and at none nearer, the other pool becomes the limit."
     )
-
-
-def short_pool(clamp: int, cap: int) -> PoolName:
-    """Which pool is short first; a tie is the state pool's, as in limits.py."""
-    return "state pool" if clamp <= cap else "KV pool"
 
 
 def short_pool_now(sizing: Sizing) -> PoolName:
@@ -93,104 +83,118 @@ def short_pool_now(sizing: Sizing) -> PoolName:
 
 
 def _short(split: Split) -> PoolName:
-    return short_pool(split.clamp, split.kv_cap)
+    windows = split.kv_cap if split.window_cap is None else split.window_cap
+    return binding_pool(split.clamp, min(split.kv_cap, windows))
 
 
-def _context(sizing: Sizing, now: Split) -> Flip:
+def _context(sizing: Sizing) -> Flip:
     """The cap falls with L and the clamp does not: the balance point is the last L of the state pool."""
-    here = _short(now)
-    there = now.crossing + 1 if here == "state pool" else now.crossing
-    return _flip("L", count(sizing.scenario.L), count(there) if there else None, _other(here))
+    if isinstance(sizing.now, Refusal):
+        raise TypeError("a refused split has no balance point")
+    balance, windows = sizing.now.crossing, sizing.now.window_cap
+    there = balance + 1 if short_pool_now(sizing) == "state pool" else balance
+    flips_at = 1 <= there <= MAX_L and (windows is None or windows >= sizing.now.clamp)
+    return _flip(sizing, "L", count(sizing.scenario.L), count(there) if flips_at else None)
 
 
-def _rest(sizing: Sizing, now: Split) -> Flip:
-    scenario, here = sizing.scenario, _short(now)
-    rest = scenario.rest_gib
-    steps = np.geomspace(1, REST_REACH, REST_STEPS)[1:]
-    tried = np.round(np.concatenate([rest / steps, rest * steps]), REST_DIGITS)
-    flipped = tried[_flipped(scenario, sizing.ratio_now, {"rest_gib": tried}, here)]
-    if not flipped.size:
-        nothing = f"none from {number(tried.min())} to {number(tried.max())} GiB"
-        return _flip("rest_gib", rest_text(rest), None, _other(here), nothing)
-    nearest = float(flipped[np.argmin(np.abs(np.log(flipped / rest)))])
-    edge = _rest_edge(scenario, sizing.ratio_now, here, nearest)
-    return _flip("rest_gib", rest_text(rest), f"{edge:.{REST_DIGITS}f} GiB", _other(here))
+def _rest(sizing: Sizing) -> Flip:
+    """The nearest thousandth of a GiB."""
+    rest = sizing.scenario.rest_gib
+    reach = min(max(REST_REACH, math.ceil(2 * rest)), MAX_REST_GIB)
+    found = nearest_rest(sizing.scenario, sizing.ratio_now, short_pool_now(sizing), reach)
+    text = None if found is None else f"{found:.{REST_DIGITS}f} GiB"
+    return _flip(sizing, "rest_gib", rest_text(rest), text, f"none up to {count(reach)} GiB")
 
 
-def _rest_edge(scenario: Scenario, ratio: float, here: PoolName, found: float) -> float:
-    """Every thousandth of a GiB between the step before and the value found: the one nearest to rest that flips."""
-    step = REST_REACH ** (1 / (REST_STEPS - 1))
-    before = found / step if found > scenario.rest_gib else found * step
-    low, high = sorted((before, found))
-    thousandths = np.round(np.arange(low, high, 10.0**-REST_DIGITS), REST_DIGITS)
-    tried = np.append(thousandths, found)
-    flipped = tried[_flipped(scenario, ratio, {"rest_gib": tried}, here)]
-    return float(flipped[np.argmin(np.abs(flipped - scenario.rest_gib))])
-
-
-def _slots(sizing: Sizing, now: Split) -> Flip:
-    """S as the strategies can make it, held apart from them; not with the radix cache off, where S is 1."""
-    here, S = _short(now), sizing.S
+def _slots(sizing: Sizing) -> Flip:
+    """S as the strategies make it, each with and without the decode-lock skip; those that change least first."""
+    stands = sizing.scenario
     if not sizing.resolved.radix_cache:
-        return Flip(quantity="S", now=str(S), flips_at="S is 1 without radix cache", then="")
-    tried = np.array([value for value in SLOTS_PER_REQUEST if value != S])
-    flipped = tried[_flipped(sizing.scenario, sizing.ratio_now, {"S": tried}, here)]
-    if not flipped.size:
-        return Flip(quantity="S", now=str(S), flips_at="none of 3, 4, 5", then="")
-    return Flip(quantity="S", now=str(S), flips_at=str(flipped[np.argmin(np.abs(flipped - S))]), then=_other(here))
+        return Flip(quantity="S", now=str(sizing.S), flips_at="S is 1 without radix cache", then="")
+    found: dict[int, list[Scenario]] = {}
+    for values, skip in product(STRATEGIES, (stands.skip_decode_lock, not stands.skip_decode_lock)):
+        other = stands.model_copy(update={**values, "skip_decode_lock": skip})
+        try:
+            found.setdefault(resolve(other).S, []).append(other)
+        except RefusedError:
+            continue
+    for S in sorted(found.keys() - {sizing.S}, key=lambda S: abs(S - sizing.S)):
+        if any(_flips_to_other(sizing, other) for other in found[S]):
+            return _flip(sizing, "S", str(sizing.S), str(S))
+    reached = ", ".join(str(S) for S in sorted(found.keys() - {sizing.S}))
+    return _flip(sizing, "S", str(sizing.S), None, f"none of {reached}" if reached else "cannot be changed here")
 
 
-def _flipped(scenario: Scenario, ratio: float, varied: dict[str, Any], here: PoolName) -> Any:
-    """Where, over arrays of one member of Rank, the other pool is short first; never where the engine refuses."""
-    rank = rank_as_set(scenario)._replace(**varied)
-    pools = pools_from_slots(rank, _slots_over(scenario, rank, ratio))
-    short = np.where(pools.clamp <= kv_cap(pools.kv_tokens, scenario.L), "state pool", "KV pool")
-    return (short != here) & _starts(pools)
+def _drafts(sizing: Sizing) -> Flip:
+    """Every number of draft tokens that an input takes."""
+    stands = sizing.scenario
+    flipped = [D for D in _flipped_drafts(sizing) if D != stands.D]
+    there = min(flipped, key=lambda D: abs(D - stands.D)) if flipped else None
+    return _flip(sizing, "D", str(stands.D), None if there is None else str(there), f"none up to {MAX_D}")
 
 
-def _slots_over(scenario: Scenario, rank: Rank, ratio: float) -> Any:
-    """K for every value of the member that varies; a pin and a request count do not depend on it."""
-    if is_pinned(scenario) or ratio_is_ignored(scenario):
-        return np.full(np.shape(rank.rest_gib) or np.shape(rank.S), slots_set(scenario, rank_of(scenario), ratio))
-    return np.maximum(slots_from_ratio(rank, ratio), 0)
+def _flipped_drafts(sizing: Sizing) -> Iterator[int]:
+    """Every D at which the other pool is short first."""
+    stands, ratio = sizing.scenario, sizing.ratio_now
+    if _flips_to_other(sizing, stands.model_copy(update={"D": 0})):
+        yield 0
+    with_one = stands.model_copy(update={"D": 1})
+    for drafts, many in _ranks_with_drafts(stands.model_copy(update={"L": 1, "rest_gib": 1})):
+        rank = many._replace(rest_gib=stands.rest_gib)
+        pools = pools_from_slots(rank, slots_taken(with_one, rank, ratio))
+        yield from drafts[is_other(pools, stands.L, short_pool_now(sizing))].tolist()
 
 
-def _starts(pools: Pools) -> Any:
-    return (pools.slots > 0) & (pools.kv_rest_bytes > 0) & (pools.admitted > 0)
+@lru_cache(maxsize=16)
+def _ranks_with_drafts(scenario: Scenario) -> list[tuple[Whole, Rank]]:
+    """Every D above 0 that the engine takes, with a rank that holds an array of each; L and rest do not enter. Those of
+    one headroom stand together, which the rules take as a number."""
+    found: dict[int, dict[int, Rank]] = {}
+    for D in range(1, MAX_D + 1):
+        with suppress(RefusedError):
+            rank = rank_as_set(scenario.model_copy(update={"D": D}))
+            found.setdefault(rank.headroom, {})[D] = rank
+    return [(np.array(list(ranks)), _stacked([*ranks.values()])) for ranks in found.values()]
 
 
-def _tried(sizing: Sizing, now: Split, name: str, values: Sequence[Any], nothing: str) -> Flip:
+def _stacked(ranks: Sequence[Rank]) -> Rank:
+    """One rank with an array of every number in which several differ."""
+    columns = zip(Rank._fields, zip(*ranks, strict=True), strict=True)
+    differ: dict[str, Any] = {name: np.array(values) for name, values in columns if len({*map(repr, values)}) > 1}
+    return ranks[0]._replace(**differ)
+
+
+def _tried(sizing: Sizing, name: str, values: Sequence[Any], nothing: str) -> Flip:
     """Whole scenarios with one input changed, the nearest number first."""
-    here, stands = _short(now), getattr(sizing.scenario, name)
+    stands = getattr(sizing.scenario, name)
     others = [value for value in values if value != stands]
     if isinstance(stands, int):
         others.sort(key=lambda value: abs(value - stands))
     known = False
     for value in others:
-        there = _short_with(sizing, name, value)
-        known |= there is not None
-        if there not in (None, here):
-            return _flip(name, str(stands), str(value), _other(here))
-    return _flip(name, str(stands), None, _other(here), nothing if known else "cannot be changed as things stand")
+        flipped = _flips_to_other(sizing, changed(sizing.scenario, **{name: value}))
+        known |= flipped is not None
+        if flipped:
+            return _flip(sizing, name, str(stands), str(value))
+    return _flip(sizing, name, str(stands), None, nothing if known else "cannot be changed as things stand")
 
 
-def _short_with(sizing: Sizing, name: str, value: Any) -> PoolName | None:
-    """The pool that is short first with one input changed; None where that cannot be, or does not start."""
-    other = changed(sizing.scenario, **{name: value})
+def _flips_to_other(sizing: Sizing, other: object) -> bool | None:
+    """Whether the other pool is short first in another scenario; None where that cannot be, or does not start."""
     if not isinstance(other, Scenario):
         return None
     try:
         rank = rank_as_set(other)
     except RefusedError:
         return None
-    pools = pools_from_slots(rank, slots_set(other, rank, sizing.ratio_now))
-    return short_pool(int(pools.clamp), int(kv_cap(pools.kv_tokens, other.L))) if _starts(pools) else None
+    pools = pools_from_slots(rank, slots_taken(other, rank, sizing.ratio_now))
+    return bool(is_other(pools, other.L, short_pool_now(sizing))) if starts(pools) else None
 
 
-def _flip(name: str, now: str, there: str | None, then: PoolName, nothing: str = "none") -> Flip:
-    title = str(FIELDS[name].title).split(",")[0]
-    return Flip(quantity=title, now=now, flips_at=there or nothing, then=then if there else "")
+def _flip(sizing: Sizing, name: str, now: str, there: str | None, nothing: str = "none") -> Flip:
+    title = str(FIELDS[name].title).split(",")[0] if name in FIELDS else name
+    return Flip(quantity=title, now=now, flips_at=there or nothing, then=_other(sizing) if there else "")
 
 
-def _other(pool: PoolName) -> PoolName:
-    return "KV pool" if pool == "state pool" else "state pool"
+def _other(sizing: Sizing) -> PoolName:
+    return "KV pool" if short_pool_now(sizing) == "state pool" else "state pool"

@@ -4,14 +4,15 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
-from sizing.answers.solve import Sizing
+from sizing.answers.optimum import Optimum, pin_flag
+from sizing.answers.solve import Sizing, solve_now
 from sizing.basics.frames import REQUESTS, frame_of
 from sizing.basics.problems import Refusal
-from sizing.basics.units import count, ratio_range_text, requests_text
+from sizing.basics.units import count, ratio_range_text, requests_text, stated_ratio_text
 from sizing.engine.limits import Limit
-from sizing.engine.pools import asked_divisor, is_pinned, pin_from_slots, pin_is_ignored, ratio_is_ignored
+from sizing.engine.pools import asked_divisor, pin_from_slots
 from sizing.engine.split import Split
-from sizing.scenario.inputs import Scenario
+from sizing.scenario.inputs import MAX_PIN, MAX_REQUESTS, Scenario
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -76,57 +77,74 @@ def _value(sizing: Sizing, now: Split) -> str:
         return _ask(sizing, now)
     if name == "requests asked" and sizing.raised and sizing.raised_flag:
         alone = f"--max-running-requests {sizing.raised_flag}: {requests_text(sizing.raised.runs)}"
-        further = _pair(sizing, sizing.raised.runs)
+        further = pair_words(sizing, sizing.raised.runs)
         return f"{alone}; {further}" if further else alone
     split = _another_split(sizing, now)
     best = sizing.optimum.runs if sizing.optimum and split else now.runs
-    return "; ".join(filter(None, (split, _pair(sizing, best)))) or _more_memory(sizing, now)
+    return "; ".join(filter(None, (split, pair_words(sizing, best)))) or _more_memory(sizing, now)
 
 
 def _ask(sizing: Sizing, now: Split) -> str:
     """The engine's own count gives way to one that is asked; from 0.5.10 to 0.5.13 it caps that one too."""
-    if sizing.scenario.max_running_requests is not None:
+    scenario = sizing.scenario
+    if scenario.max_running_requests is not None:
         return now.binding.lifted_by
-    return f"--max-running-requests {now.limits[1].requests * asked_divisor(sizing.scenario)}"
+    asked = min(now.limits[1].requests * asked_divisor(scenario), MAX_REQUESTS)
+    other = scenario.model_copy(update={"max_running_requests": asked})
+    there = solve_now(other, sizing.ratio_now)
+    if isinstance(there, Refusal) or there.runs <= now.runs:
+        return now.binding.lifted_by
+    return f"--max-running-requests {asked}: {requests_text(there.runs)}"
 
 
 def _another_split(sizing: Sizing, now: Split) -> str:
-    """Every ratio and every pin that runs most; empty where none runs more than now."""
+    """Every ratio and every pin that runs most with a slot to spare; empty where none runs more than now."""
     best, scenario = sizing.optimum, sizing.scenario
     if best is None or best.runs <= now.runs:
         return ""
-    slots = _slots_range(scenario, best.slots_low, best.slots_high)
     ratio = (
         f"--mamba-full-memory-ratio {ratio_range_text(best.ratio_low, best.ratio_high)}"
         if best.ratio_low is not None
         else ""
     )
-    return f"{', or '.join(filter(None, (ratio, slots)))}: {requests_text(best.runs)}"
+    ways = ", or ".join(filter(None, (ratio, _pins(scenario, best))))
+    return f"{ways}: {requests_text(best.runs)}{no_spare_words(sizing)}" if ways else ""
 
 
-def _slots_range(scenario: Scenario, low: int, high: int) -> str:
-    """The pins of the whole deployment that give such slots; empty where the release ignores a pin."""
-    if pin_is_ignored(scenario):
+def _pins(scenario: Scenario, best: Optimum) -> str:
+    """The pins of the whole deployment that run so many, a slot spared; empty where the release ignores a pin."""
+    first = pin_flag(scenario, best)
+    if first is None:
         return ""
-    first, last = pin_from_slots(scenario, low), pin_from_slots(scenario, high)
+    last = min(pin_from_slots(scenario, best.slots_high), MAX_PIN)
     return f"--max-mamba-cache-size {first}" + (f" to {last}" if last > first else "")
 
 
-def _pair(sizing: Sizing, runs: int) -> str:
-    """A request count with the slots it takes; empty where that runs no more."""
-    pair, scenario = sizing.pair, sizing.scenario
+def no_spare_words(sizing: Sizing) -> str:
+    """What the slot to spare costs, in brackets; empty where it costs nothing."""
+    best = sizing.optimum
+    return f" ({count(best.unspared)} with no slot to spare)" if best and best.unspared > best.runs else ""
+
+
+def pair_words(sizing: Sizing, runs: int) -> str:
+    """A request count with the slots it takes, and what runs then; empty where that is no more than `runs`."""
+    pair = sizing.pair
     if pair is None or pair.runs <= runs:
         return ""
     asked = f"--max-running-requests {pair.asked}"
-    if ratio_is_ignored(scenario) and not is_pinned(scenario):
+    if pair.alone:
         return f"{asked}: {requests_text(pair.runs)}"
-    if pin_is_ignored(scenario):
-        return f"{asked} with a ratio for {count(pair.pin)} slots: {requests_text(pair.runs)}"
-    return f"{asked} with --max-mamba-cache-size {pair.pin}: {requests_text(pair.runs)}"
+    if pair.pin is not None:
+        return f"{asked} with --max-mamba-cache-size {pair.pin}: {requests_text(pair.runs)}"
+    if pair.ratio is not None:
+        ratio = stated_ratio_text(pair.ratio)
+        return f"{asked} with --mamba-full-memory-ratio {ratio}: {requests_text(pair.runs)}"
+    return ""
 
 
 def _more_memory(sizing: Sizing, now: Split) -> str:
     """No flag of the split helps: the cap on tokens where that is it, else memory."""
     if now.binding.lifted_by == "a larger --max-total-tokens":
         return now.binding.lifted_by
-    return "no split of this rest runs more: raise rest"
+    spared = " with a slot to spare" if no_spare_words(sizing) else ""
+    return f"no split of this rest runs more{spared}: raise rest"

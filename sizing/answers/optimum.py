@@ -1,86 +1,105 @@
-"""The exact optimum: over all splits, the most requests that really run at L, and every ratio that gives it.
+"""The best that a flag can give: the most requests that really run at L, every ratio that gives it, and the pin.
 
-The clamp never falls and the KV cap never rises with K, so C requests fit if and only if they fit
-with the fewest slots that admit them, C x S.
+The clamp never falls and the KV cap never rises with K, so C requests fit if and only if they fit with the fewest slots
+that admit them. Where the radix cache is on one slot more is kept (`spare_slots`).
 
-All at one length, C requests fit into KV of C x L tokens; for real traffic sizing/traffic/held.py says when they do.
+All at one length, C requests need KV of C x L tokens; for real traffic sizing/traffic/held.py says how much.
 """
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from sizing.basics.units import GIB
+from sizing.answers.what_runs import (
+    carries,
+    kv_tokens_for,
+    last_that,
+    last_that_holds,
+    most_slots,
+    pin_rank,
+    running,
+    slots_for,
+    slots_taken,
+    spare_slots,
+)
+from sizing.basics.units import GIB, typed_ratio
 from sizing.engine.pools import (
     ESTIMATE_HIGH,
-    Numeric,
-    Pools,
     Rank,
     asked_divisor,
     asking,
-    kv_cap,
+    is_pinned,
     pin_from_slots,
+    pin_is_ignored,
     pools_from_slots,
+    rank_of,
     ratio_is_ignored,
     slots_from_ratio,
 )
-from sizing.scenario.inputs import MAX_REQUESTS, Scenario
+from sizing.scenario.inputs import MAX_PIN, MAX_RATIO, MAX_REQUESTS, Scenario
 
-SEARCHED_RATIOS = (1e-12, 1e12)  # [-] wider than any ratio that leaves both pools one page
+LEAST_RATIO = 1e-12  # [-] smaller than any ratio that leaves the state pool a slot
+SEARCHED_RATIOS = (LEAST_RATIO, MAX_RATIO)
+
+Need = Callable[[Any], Any]  # KV tokens that so many requests need at once
 
 
 class Optimum(BaseModel):
-    """The best that any split of this `rest` gives at L."""
+    """The best that any flag of this `rest` gives at L, with a slot to spare where slots are tracked."""
 
     model_config = ConfigDict(frozen=True)
 
     runs: int
     slots_low: int
     slots_high: int
-    """Every K [slots per rank] from low to high runs this many."""
+    """Every K [slots per rank] from low to high runs this many; low is runs x S."""
     ratio_low: float | None
     ratio_high: float | None
-    """Every ratio [-] in between gives such a K; both None where the engine ignores the ratio, the high one None
-    where no ratio is too large."""
+    """Every ratio [-] in between gives such a K; both None where the engine ignores the ratio or no ratio that an input
+    takes gives one, the high one None where none is too large."""
+    ratio: float | None
+    """One of them as it is typed, with a slot to spare."""
     spare: int
-    """Slots of the pin beyond requests x S: 1 for the chunk boundary, 0 where none fits or nothing is tracked."""
-    pin_requests: int
+    """Slots of the pin beyond runs x S: 1 for the chunk boundary, 0 where none fits or nothing is tracked."""
     pin: int
-    """The safe pin [slots per rank]: pin_requests x S + spare. It runs exactly pin_requests."""
+    """runs x S + spare [slots per rank]. It runs exactly `runs`."""
+    unspared: int
+    """The most that runs with no slot to spare; more than `runs` where that slot costs a request."""
 
 
-Fits = Callable[[int, int], bool]  # whether so many requests fit into KV of so many tokens
+def best_split(scenario: Scenario, rank: Rank, need: Need | None = None, liked: float | None = None) -> Optimum | None:
+    """The optimum for one rank; None when no split runs even one request.
 
-
-def best_split(scenario: Scenario, rank: Rank, fits: Fits | None = None) -> Optimum | None:
-    """The optimum for one rank, at L unless `fits` says otherwise; None when no split runs even one request.
-
-    The spare slot of the safe pin: sgl-project/sglang#37066 and #37074, a pin of exactly C x S can fail an
-    assertion at a chunk boundary. With the radix cache off (S = 1) nothing is tracked and no slot is spared.
+    `need` gives the KV [tokens] of so many requests, by default L each; `liked` is a ratio to name if it is one of the
+    best.
     """
-    fits = fits or (lambda requests, tokens: tokens >= requests * scenario.L)
-    runs = _most_requests(rank, fits, spare=0)
-    if runs == 0:
+    need = need or (lambda requests: requests * scenario.L)
+    of_ratio, rank = rank, pin_rank(scenario, rank)
+    unspared = _most_requests(scenario, rank, need, spare=0)
+    if unspared == 0:
         return None
-    S = int(rank.S)
-    low = runs * S
-    most = int(rank.rest_gib * GIB / rank.slot_bytes) + 1
-    high = last_that_holds(low, most, lambda slots: fits(runs, int(kv_tokens_for(pools_from_slots(rank, slots), runs))))
-    ratios = ratio_range(scenario, rank, low, high)
-    spared = _most_requests(rank, fits, spare=1) if S > 1 else 0
-    spare, requests = (1, spared) if spared else (0, runs)
+    spared = _most_requests(scenario, rank, need, spare=1) if spare_slots(rank) else 0
+    spare, runs = (1, spared) if spared else (0, unspared)
+    low, tokens = runs * int(rank.S), need(runs)
+    most = int(min(rank.rest_gib * GIB / rank.slot_bytes + 1, most_slots(scenario, rank)))
+    if unspared > runs:
+        most = min(most, unspared * int(rank.S) - 1)
+    high = last_that(low, most, lambda slots: carries(pools_from_slots(rank, slots), runs, tokens))
+    by_ratio = rank if of_ratio.D == rank.D else None
+    ratio_low, ratio_high = ratio_range(scenario, by_ratio, low, high)
     return Optimum(
         runs=runs,
         slots_low=low,
         slots_high=high,
-        ratio_low=ratios[0],
-        ratio_high=ratios[1],
+        ratio_low=ratio_low,
+        ratio_high=ratio_high,
+        ratio=ratio_for(scenario, by_ratio, low + spare, last_spared(rank, runs, high), liked),
         spare=spare,
-        pin_requests=requests,
-        pin=requests * S + spare,
+        pin=low + spare,
+        unspared=unspared,
     )
 
 
@@ -92,8 +111,12 @@ class Pair(BaseModel):
     runs: int
     asked: int
     """--max-running-requests [requests of the deployment]."""
-    pin: int
-    """--max-mamba-cache-size [slots of the deployment]."""
+    alone: bool
+    """Whether the request count alone does it: it is what decides the slots."""
+    ratio: float | None
+    """--mamba-full-memory-ratio [-]; None where the engine ignores it."""
+    pin: int | None
+    """--max-mamba-cache-size [slots of the deployment]; None where the release ignores it."""
 
 
 def best_pair(scenario: Scenario, rank: Rank) -> Pair | None:
@@ -103,35 +126,74 @@ def best_pair(scenario: Scenario, rank: Rank) -> Pair | None:
     """
     if rank.requests_asked is None:
         return None
-    wanted = np.arange(1, min(most_by_state(rank), MAX_REQUESTS // asked_divisor(scenario)) + 1)
-    pools = pools_from_slots(asking(scenario, rank, wanted), wanted * rank.S)
-    runs = int(np.max(np.where(running(pools, scenario.L) >= wanted, wanted, 0), initial=0))
+    rank = pin_rank(scenario, rank)
+    runs = _most_asked(scenario, rank, spare=True) or _most_asked(scenario, rank, spare=False)
     if runs == 0:
         return None
-    pin = pin_from_slots(scenario, runs * int(rank.S))
-    return Pair(runs=runs, asked=runs * asked_divisor(scenario), pin=pin)
+    asked = scenario.model_copy(update={"max_running_requests": runs * asked_divisor(scenario)})
+    there = rank_of(asked)
+    best = best_split(asked, there)
+    if best is None or best.runs < runs:
+        return None
+    by_count = ratio_is_ignored(asked) and not is_pinned(asked)
+    alone = by_count and running(pools_from_slots(there, slots_taken(asked, there, 1)), scenario.L) == runs
+    return Pair(
+        runs=runs,
+        asked=runs * asked_divisor(scenario),
+        alone=bool(alone),
+        ratio=best.ratio,
+        pin=pin_flag(asked, best),
+    )
 
 
-def ratio_range(scenario: Scenario, rank: Rank, low: int, high: int) -> tuple[float | None, float | None]:
-    """Every ratio [-] that gives K from `low` to `high` [slots per rank]; as `Optimum` says it."""
-    if ratio_is_ignored(scenario):
+def pin_flag(scenario: Scenario, best: Optimum) -> int | None:
+    """What to write after --max-mamba-cache-size for an optimum [slots of the deployment]; None where the release
+    ignores it, or the number is more than an input takes."""
+    pin = pin_from_slots(scenario, best.pin)
+    return None if pin_is_ignored(scenario) or pin > MAX_PIN else pin
+
+
+def _most_asked(scenario: Scenario, rank: Rank, *, spare: bool) -> int:
+    """The largest C that runs with C asked and its slots."""
+    wanted = np.arange(1, min(most_by_state(rank), MAX_REQUESTS // asked_divisor(scenario)) + 1)
+    there = asking(scenario, rank, wanted)
+    slots = slots_for(rank, wanted, spare=spare)
+    runs = running(pools_from_slots(there, slots), scenario.L)
+    if pin_is_ignored(scenario):
+        runs = np.where(slots_from_ratio(there, MAX_RATIO) >= slots, runs, 0)
+    return int(np.max(np.where(runs >= wanted, wanted, 0), initial=0))
+
+
+def ratio_range(scenario: Scenario, rank: Rank | None, low: int, high: int) -> tuple[float | None, float | None]:
+    """Every ratio [-] that an input takes and that gives K from `low` to `high` [slots per rank]; as `Optimum` says.
+
+    Without a rank no ratio gives what a pin gives."""
+    if rank is None or ratio_is_ignored(scenario) or slots_from_ratio(rank, MAX_RATIO) < low:
         return None, None
-    endless = slots_from_ratio(rank, SEARCHED_RATIOS[1]) <= high
-    return _ratios_around(rank, low)[1], None if endless else _ratios_around(rank, high + 1)[0]
+    first = _ratios_around(rank, low)[1]
+    endless = slots_from_ratio(rank, MAX_RATIO) <= high
+    last = None if endless else _ratios_around(rank, high + 1)[0]
+    if last is not None and last < first:  # no float lies between: K jumps over the range
+        return None, None
+    return first, last
 
 
-def kv_tokens_for(pools: Pools, requests: Numeric) -> Numeric:
-    """The KV [tokens] of pools that admit so many requests; below 0 where they do not, or the engine refuses."""
-    carried = (pools.admitted >= requests) & (pools.window_cap >= requests)
-    valid = (pools.slots > 0) & (pools.kv_rest_bytes > 0) & carried
-    return np.where(valid, pools.kv_tokens, -1)
+def ratio_for(scenario: Scenario, rank: Rank | None, low: int, high: int, liked: float | None = None) -> float | None:
+    """A ratio [-] to type that gives K from `low` to `high` [slots per rank]: the one that is liked if it does, else
+    one with few digits; None where no ratio does."""
+    if rank is None or ratio_is_ignored(scenario):
+        return None
+    if liked is not None and liked <= MAX_RATIO and low <= slots_from_ratio(rank, liked) <= high:
+        return liked
+    first, last = ratio_range(scenario, rank, low, high)
+    return None if first is None else min(typed_ratio(first, last), MAX_RATIO)
 
 
-def running(pools: Pools, L: Numeric) -> Numeric:
-    """What really runs at L [requests per rank], 0 where the engine refuses: min(admitted, KV cap, windows)."""
-    valid = (pools.slots > 0) & (pools.kv_rest_bytes > 0)
-    cap = np.minimum(kv_cap(pools.kv_tokens, L), pools.window_cap)
-    return np.where(valid, np.minimum(pools.admitted, cap), 0)
+def last_spared(rank: Rank, requests: int, high: int) -> int:
+    """The last K up to `high` [slots per rank] at which so many requests have a slot to spare: from the next multiple
+    of S on another one is admitted, unless no more are asked for."""
+    capped = rank.requests_asked is not None and rank.requests_asked <= requests
+    return high if capped or not spare_slots(rank) else min(high, int(slots_for(rank, requests + 1, spare=False)) - 1)
 
 
 def most_by_state(rank: Rank) -> int:
@@ -139,18 +201,14 @@ def most_by_state(rank: Rank) -> int:
     return int(max(rank.rest_gib, 0) * GIB / rank.slot_bytes) // int(rank.S)
 
 
-def _most_requests(rank: Rank, fits: Fits, spare: int) -> int:
+def _most_requests(scenario: Scenario, rank: Rank, need: Need, spare: int) -> int:
     """The largest C that runs with C x S + spare slots; the engine never wants more than asked, or its top estimate."""
     S = int(rank.S)
     top = int(rank.requests_asked) if rank.requests_asked is not None else ESTIMATE_HIGH
-    wanted = np.arange(1, min(top, most_by_state(rank)) + 1)
+    by_flag = (most_slots(scenario, rank) - spare) // S
+    wanted = np.arange(1, min(top, most_by_state(rank), by_flag) + 1).astype(np.int64)
     tokens = kv_tokens_for(pools_from_slots(rank, wanted * S + spare), wanted).tolist()
-    return last_that_holds(0, len(tokens), lambda C: C == 0 or fits(C, tokens[C - 1]))
-
-
-def last_that_holds(low: int, high: int, holds: Callable[[int], bool]) -> int:
-    """The last whole number from low to high for which `holds`, given that it holds up to some point only."""
-    return low + bisect_left(range(low, high + 1), True, key=lambda value: not holds(value)) - 1
+    return last_that_holds(0, len(tokens), lambda C: C == 0 or need(C) <= tokens[C - 1])
 
 
 def _ratios_around(rank: Rank, slots: int) -> tuple[float, float]:
@@ -161,4 +219,4 @@ def _ratios_around(rank: Rank, slots: int) -> tuple[float, float]:
             high = middle
         else:
             low = middle
-    return math.exp(low), math.exp(high)
+    return math.exp(low), min(math.exp(high), MAX_RATIO)

@@ -4,7 +4,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from sizing import specification
-from sizing.answers.optimum import Optimum, Pair, best_pair, best_split, running
+from sizing.answers.optimum import Optimum, Pair, best_pair, best_split, pin_flag
+from sizing.answers.what_runs import running, slots_taken
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import GIB, flag_ratio
 from sizing.engine.allocation import Allocation, DecodePool, allocations, beyond, decode_pool
@@ -14,16 +15,14 @@ from sizing.engine.pools import (
     asking,
     draft_row_bytes,
     is_pinned,
-    pin_from_slots,
-    pin_is_ignored,
     pools_from_slots,
+    rank_as_set,
     rank_of,
     ratio_is_ignored,
     replays_drafts,
     ring_bytes,
     ring_bytes_per_slot,
     slot_bytes,
-    slots_from_ratio,
     target_token_bytes,
     token_bytes,
 )
@@ -73,8 +72,10 @@ class Sizing(BaseModel):
     default: Split | Refusal
     """The split at the engine's default ratio."""
     optimum: Optimum | None
+    by_ratio: Split | Refusal | None
+    """The split at the optimum's ratio as it is typed (r* where that is one of the best); None where there is none."""
     pinned: Split | Refusal | None
-    """The safe pin of the optimum, solved; None where there is no optimum or the release ignores a pin."""
+    """The pin of the optimum, solved; None where there is no optimum or the release ignores a pin."""
     pin_flag: int | None
     """What to write after --max-mamba-cache-size for it [slots of the deployment]."""
     raised: Split | None
@@ -107,16 +108,16 @@ def solve(scenario: Scenario) -> Sizing:
     if scenario.attention == "none":
         cure = "It has no attention layers: there is no KV pool to balance."
         raise RefusedError(Refusal(kind="not_served", engine_words="", cure=cure))
-    rank = rank_of(scenario)
+    rank, as_set = rank_of(scenario), rank_as_set(scenario)
     r_star = specification.optimal_ratio(
         scenario.L, rank.slot_bytes, rank.token_bytes, rank.S, rank.D, scenario.dcp_size
     )
     r_flag = flag_ratio(r_star)
     ratio = r_flag if scenario.split == "balanced" else scenario.mamba_full_memory_ratio
-    now = _solve_now(scenario, rank, ratio)
-    optimum = best_split(scenario, rank)
-    pinnable = optimum if optimum and not pin_is_ignored(scenario) else None
-    raised_flag, raised = _raised(scenario, ratio, rank, now)
+    now = solve_now(scenario, ratio, rank)
+    optimum = best_split(scenario, rank, liked=r_flag)
+    pin = pin_flag(scenario, optimum) if optimum else None
+    raised_flag, raised = _raised(scenario, ratio, as_set, now)
     found = allocations(scenario, rank, now) if isinstance(now, Split) else ()
     state, ring = slot_bytes(scenario), ring_bytes_per_slot(scenario)
     return Sizing(
@@ -126,7 +127,7 @@ def solve(scenario: Scenario) -> Sizing:
         ring_bytes=ring_bytes(scenario),
         ring_bytes_per_slot=ring,
         charged_slot_bytes=rank.slot_bytes,
-        drafts_charged=rank.D,
+        drafts_charged=as_set.D,
         target_token_bytes=target_token_bytes(scenario),
         draft_row_bytes=draft_row_bytes(scenario),
         token_bytes=token_bytes(scenario),
@@ -140,8 +141,9 @@ def solve(scenario: Scenario) -> Sizing:
         balanced=_by_ratio(scenario, rank, r_flag),
         default=_by_ratio(scenario, rank, scenario.default_ratio),
         optimum=optimum,
-        pinned=solve_split(scenario, rank, r_flag, pinnable.pin, pinned=True) if pinnable else None,
-        pin_flag=pin_from_slots(scenario, pinnable.pin) if pinnable else None,
+        by_ratio=_by_ratio(scenario, rank, optimum.ratio) if optimum and optimum.ratio else None,
+        pinned=solve_split(scenario, rank, r_flag, optimum.pin, pinned=True) if optimum and pin else None,
+        pin_flag=pin,
         raised=raised,
         raised_flag=raised_flag,
         pair=best_pair(scenario, rank),
@@ -156,16 +158,15 @@ def solve(scenario: Scenario) -> Sizing:
     )
 
 
-def solve_now(scenario: Scenario) -> Split | Refusal:
-    """The split that is set by ratio or pin, alone: also of a model without attention layers. Raises RefusedError."""
-    return _solve_now(scenario, rank_of(scenario), scenario.mamba_full_memory_ratio)
-
-
 def _by_ratio(scenario: Scenario, rank: Rank, ratio: float) -> Split | Refusal:
     return solve_split(scenario, rank, ratio, slots_unpinned(scenario, rank, ratio))
 
 
-def _solve_now(scenario: Scenario, rank: Rank, ratio: float) -> Split | Refusal:
+def solve_now(scenario: Scenario, ratio: float | None = None, rank: Rank | None = None) -> Split | Refusal:
+    """The split that the settings give, alone: also of a model without attention layers. `ratio` [-] stands in for the
+    one that is set. Raises RefusedError."""
+    ratio = scenario.mamba_full_memory_ratio if ratio is None else ratio
+    rank = rank or rank_of(scenario)
     return solve_split(scenario, rank, ratio, slots_set(scenario, rank, ratio), pinned=is_pinned(scenario))
 
 
@@ -180,13 +181,12 @@ def _raised(scenario: Scenario, ratio: float, rank: Rank, now: Split | Refusal) 
     if not tried.size:
         return None, None
     rising = asking(scenario, rank, tried)
-    slots = now.slots if is_pinned(scenario) else np.maximum(slots_from_ratio(rising, ratio), 0)
-    runs = running(pools_from_slots(rising, slots), scenario.L)
+    runs = running(pools_from_slots(rising, slots_taken(scenario, rising, ratio)), scenario.L)
     if runs.max() <= now.runs:
         return None, None
     flag = int(tried[int(np.argmax(runs))]) * asked_divisor(scenario)
     more = scenario.model_copy(update={"max_running_requests": flag})
-    found = _solve_now(more, rank_of(more), ratio)
+    found = solve_now(more, ratio)
     return (flag, found) if isinstance(found, Split) else (None, None)
 
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from sizing import specification
 from sizing.answers.curves import L_HIGH, L_LOW
-from sizing.answers.optimum import running
+from sizing.answers.what_runs import running, slots_taken, starts
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.frames import REQUESTS, frame_of
 from sizing.basics.problems import RefusedError
@@ -23,13 +23,10 @@ from sizing.basics.units import flag_ratio
 from sizing.engine.pools import (
     Rank,
     pin_divisor,
-    pin_is_ignored,
     pools_from_slots,
     rank_as_set,
     rank_of,
     ratio_is_ignored,
-    slots_from_ratio,
-    slots_without_radix,
 )
 from sizing.engine.split import slots_unpinned
 from sizing.scenario.inputs import MAX_REQUESTS, Scenario, changed, label, named_with_unit
@@ -239,22 +236,17 @@ def _solved(scenario: Scenario, arrays: dict[str, Any]) -> tuple[Any, Any] | Non
         return None
     rank = rank._replace(rest_gib=arrays.get("rest_gib", rank.rest_gib))
     L = arrays.get("L", scenario.L)
-    pools = pools_from_slots(rank, np.maximum(_slots_over(scenario, rank, L, arrays), 0))
-    return running(pools, L), (pools.slots > 0) & (pools.kv_rows > 0) & (pools.admitted > 0)
+    ratio = _ratios_over(scenario, rank, L, arrays)
+    pools = pools_from_slots(rank, slots_taken(scenario, rank, ratio, arrays.get(PIN)))
+    return running(pools, L), starts(pools)
 
 
-def _slots_over(scenario: Scenario, rank: Rank, L: Any, arrays: dict[str, Any]) -> Any:
-    """K [slots per rank] by the precedence of split.slots_set, over arrays."""
-    if scenario.split == "pin" and not pin_is_ignored(scenario):
-        return arrays.get(PIN, scenario.max_mamba_cache_size or 0) // pin_divisor(scenario)
-    if ratio_is_ignored(scenario):
-        return slots_without_radix(scenario)
-    if scenario.split == "balanced":
-        exact = np.asarray(_r_star(scenario, rank, L))
-        ratio = np.array([flag_ratio(value) for value in exact.flat]).reshape(exact.shape)
-    else:
-        ratio = arrays.get(RATIO, scenario.mamba_full_memory_ratio)
-    return slots_from_ratio(rank, ratio)
+def _ratios_over(scenario: Scenario, rank: Rank, L: Any, arrays: dict[str, Any]) -> Any:
+    """The ratio [-] that is set, or r* as it is typed, over arrays."""
+    if scenario.split != "balanced":
+        return arrays.get(RATIO, scenario.mamba_full_memory_ratio)
+    exact = np.asarray(_r_star(scenario, rank, L))
+    return np.array([flag_ratio(value) for value in exact.flat]).reshape(exact.shape)
 
 
 def _r_star(scenario: Scenario, rank: Rank, L: Any) -> Any:

@@ -10,8 +10,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.alternatives import Way, ways
-from sizing.answers.carrying_settings import Need, Setting, Want, fits, last_that, need, need_of, setting_of
+from sizing.answers.carrying_settings import Need, Setting, Want, fits, need, need_of, setting_of
 from sizing.answers.optimum import most_by_state
+from sizing.answers.what_runs import last_that, pin_rank
 from sizing.basics.units import GIB, count, requests_text, rest_text
 from sizing.engine.pools import Rank, rank_of
 from sizing.engine.slots_per_request import page_size_of
@@ -96,7 +97,7 @@ def aim(scenario: Scenario, wants: Sequence[Want]) -> Answer:
 
 def _row(way: Way, wants: tuple[Want, ...]) -> Row:
     setting = setting_of(way.scenario, wants)
-    rank = rank_of(way.scenario)
+    rank = pin_rank(way.scenario, rank_of(way.scenario))
     return Row(
         way=way,
         most=tuple(_most(way.scenario, rank, wants, at) for at in range(len(wants))),

@@ -65,19 +65,46 @@ def _typed(value: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+RATIO_DIGITS = range(2, 18)  # the shortest text that lies in the range; 17 digits name any float
+
+
+def typed_ratio(low: float, high: float | None) -> float:
+    """The ratio [-] in a range that takes the fewest digits: near the geometric middle, or just above an open range's
+    low end.
+
+    >>> typed_ratio(2.42239, 2.53334), typed_ratio(4.11, None)
+    (2.5, 4.2)
+    """
+    middle = Decimal(low if high is None else (low * high) ** 0.5)
+    for digits in RATIO_DIGITS:
+        step = Decimal(1).scaleb(middle.adjusted() - digits + 1)
+        found = float(middle.quantize(step, rounding=ROUND_CEILING) if high is None else middle.quantize(step))
+        if low <= found <= (found if high is None else high):
+            return found
+    return low
+
+
 def ratio_range_text(low: float, high: float | None) -> str:
     """A range of ratios [-] that lies inside the exact one, so that each end can be typed; open without a high end.
 
     >>> ratio_range_text(2.42239, 2.53334), ratio_range_text(4.1, None)
     ('2.4224 to 2.5333', '4.1 or more')
     """
+    first, last = typed_range(low, high)
+    if last is None:
+        return f"{first} or more"
+    return first if first == last else f"{first} to {last}"
+
+
+def typed_range(low: float, high: float | None) -> tuple[str, str | None]:
+    """Both ends of a range of ratios [-] as they are typed, inside the exact range; no high end where it is open."""
     if high is None:
-        return f"{_rounded(low, 5, ROUND_CEILING)} or more"
+        return _rounded(low, 5, ROUND_CEILING), None
     for digits in range(5, 17):
-        ends = _rounded(low, digits, ROUND_CEILING), _rounded(high, digits, ROUND_FLOOR)
-        if Decimal(ends[0]) <= Decimal(ends[1]):
-            return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
-    return repr(low)
+        first, last = _rounded(low, digits, ROUND_CEILING), _rounded(high, digits, ROUND_FLOOR)
+        if Decimal(first) <= Decimal(last):
+            return first, last
+    return stated_ratio_text(low), stated_ratio_text(low)
 
 
 def _rounded(ratio: float, digits: int, direction: str) -> str:

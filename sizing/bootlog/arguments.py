@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from sizing.bootlog.forms import CUT
 from sizing.bootlog.said import Arguments, ArgumentsForm, Value
 
 ARGUMENTS = re.compile(r"server_args\s?[=:]\s?")
@@ -19,13 +20,14 @@ MAX_DEPTH = 32  # the same; real values nest two or three deep
 WANTED = frozenset(
     {
         "attn_cp_size", "attn_dp_size", "chunked_prefill_size", "context_length", "dcp_size",
-        "disable_overlap_schedule", "disable_radix_cache", "disaggregation_mode", "dp_size", "enable_dp_attention",
+        "disable_overlap_schedule", "disable_radix_cache", "disaggregation_decode_enable_radix_cache",
+        "disaggregation_mode", "dp_size", "enable_dp_attention",
         "enable_gdn_replayssm_spec", "enable_linear_replayssm", "enable_linear_replayssm_spec",
         "enable_unified_memory", "kv_cache_dtype", "linear_attn_backend", "linear_replayssm_cache_len",
         "mamba_full_memory_ratio", "mamba_radix_cache_strategy", "mamba_scheduler_strategy", "mamba_ssm_dtype",
         "mamba_track_interval", "max_mamba_cache_size", "max_running_requests", "max_total_tokens",
         "mem_fraction_static", "model_path", "nnodes", "node_rank", "page_size", "pp_size", "speculative_algorithm",
-        "speculative_eagle_topk", "speculative_num_draft_tokens", "tp_size",
+        "speculative_eagle_topk", "speculative_num_draft_tokens", "speculative_num_steps", "tp_size",
     }
 )  # fmt: skip
 
@@ -33,6 +35,8 @@ _STRING = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _TOKEN = re.compile(rf"""{_STRING}|[(\[{{]|[)\]}}]|,|['"]|[^'"()\[\]{{}},]+""", re.DOTALL)
 _ENTRY = re.compile(r"""\s*(?:['"](\w{1,80})['"]\s*:|(\w{1,80})\s*=)\s*(.{1,200}?)\s*""", re.DOTALL)
 _LOOSE = re.compile(rf"""\b(\w{{1,80}})['"]?\s?[=:]\s?({_STRING}|[\w.+-]{{1,40}})(?=[\s,}})])""")
+# What is left of a line that is cut before its first entry ends.
+_BROKEN_OFF = re.compile(rf"""(?:\{{?|S\w{{0,9}}\(?|(?:\{{['"]|ServerArgs\()[^,}})]{{0,180}})(?:{CUT})?\s*""")
 _LITERAL = re.compile(rf"-?\d{{1,15}}(?:\.\d{{1,15}})?(?:e-?\d{{1,3}})?|True|False|None|{_STRING}")
 
 
@@ -46,6 +50,9 @@ def read_arguments(text: str) -> Arguments | None:
     {'tp_size': 8, 'page_size': 64}
     """
     text = text[:MAX_CHARACTERS]
+    if _BROKEN_OFF.fullmatch(text[:200]):  # a line that was there, and says nothing of what it would have stated
+        form: ArgumentsForm = "dict" if text.startswith("{") else "ServerArgs" if text.startswith("S") else "quoted"
+        return Arguments({}, frozenset(), form, 0, complete=False)
     if text.startswith("{"):
         return _read(text, 1, "dict")
     if text.startswith("ServerArgs("):

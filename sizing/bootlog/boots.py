@@ -4,12 +4,15 @@ Source: boot-log-formats.md, "Prefix", sections 2 and 5.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from sizing.bootlog.find import Line
 from sizing.bootlog.prefix import Rank
 from sizing.bootlog.said import (
     AfterCapture,
     Arguments,
+    Capped,
+    Capture,
     Crashed,
     Decode,
     KvPool,
@@ -19,19 +22,30 @@ from sizing.bootlog.said import (
     Said,
     StatePool,
     Summary,
+    Unified,
     WeightsBegin,
     WeightsEnd,
 )
 
 OF_A_RANK = (WeightsBegin, WeightsEnd, StatePool, KvPool)
+TELLS_SERVERS = (*OF_A_RANK, Capped, PoolEnd, Summary)
+SIZED = (StatePool, KvPool, PoolEnd, Ring, AfterCapture, Unified, Capture, Summary, Decode)
 MAX_MARKS = 256  # more different marks than that are no containers: each line has one of its own
 POOLS = (StatePool, KvPool, PoolEnd, Ring, AfterCapture)
 
 
-def boots_of(lines: Iterable[Line]) -> list[list[Line]]:
+class BootLines(NamedTuple):
+    """The lines of one boot, and which of the text's servers it is of, from 0."""
+
+    server: int
+    lines: list[Line]
+
+
+def boots_of(lines: Iterable[Line]) -> list[BootLines]:
     """The lines of each boot, in order of their first line."""
-    boots = [boot for group in _deployments(list(lines)) for boot in _split(group)]
-    return sorted(boots, key=lambda boot: boot[0].number)
+    servers = enumerate(_deployments(list(lines)))
+    boots = [BootLines(server, boot) for server, group in servers for boot in _split(group)]
+    return sorted(boots, key=lambda boot: boot.lines[0].number)
 
 
 def _deployments(lines: list[Line]) -> list[list[Line]]:
@@ -39,7 +53,7 @@ def _deployments(lines: list[Line]) -> list[list[Line]]:
     marks: dict[str, set[Rank]] = {}
     for line in lines:
         ranks = marks.setdefault(line.source, set())
-        if isinstance(line.said, OF_A_RANK):
+        if isinstance(line.said, TELLS_SERVERS):
             ranks.add(line.rank)
     if len(marks) > MAX_MARKS:
         return [lines]
@@ -97,7 +111,7 @@ class _Progress:
     def _add_weights(self, said: WeightsBegin | WeightsEnd) -> None:
         if isinstance(said, WeightsEnd):
             self.last_end = said.available.value if said.available else self.last_end
-        elif self.first_begin is None:
+        elif self.first_begin is None and said.available:
             self.first_begin = said.available.value
 
     def loads_again(self, begin: WeightsBegin) -> bool:
@@ -107,7 +121,7 @@ class _Progress:
         """
         if self.summary:
             return True
-        if self.first_begin is None or self.last_end is None:
+        if self.first_begin is None or self.last_end is None or begin.available is None:
             return False
         now = begin.available.value
         return abs(now - self.first_begin) < abs(now - self.last_end)
@@ -176,6 +190,16 @@ class _Boot:
             for late in sorted(moved, key=lambda late: late.number):
                 after.add(late)
         return after
+
+
+def died_later(lines: Iterable[Line]) -> bool:
+    """Whether a boot ended with an exception after its pools were made."""
+    sized = False
+    for line in lines:
+        sized = sized or isinstance(line.said, SIZED)
+        if sized and isinstance(line.said, Crashed):
+            return True
+    return False
 
 
 def is_serving(lines: Iterable[Line]) -> bool:

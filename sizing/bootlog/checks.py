@@ -41,12 +41,14 @@ def _disagreement(name: str, values: dict[str, int]) -> list[str]:
 
 def _contradictions(report: RankReport) -> list[str]:
     capped, state, found = report.capped, report.state, []
-    if capped and state and state.slots is not None and capped.slots != state.slots:
+    if capped is None or capped.slots is None:
+        return []
+    if state and state.slots is not None and not report.raised and capped.slots != state.slots:
         found.append(
             f"The clamp warning speaks of {count(capped.slots)} slots, the state pool of {count(state.slots)}. "
             "Check that both lines are of one boot."
         )
-    if capped and capped.S and capped.slots // capped.S != capped.requests:
+    if capped.S and capped.slots // capped.S != capped.requests:
         found.append(
             f"The clamp warning gives {count(capped.requests)} requests, but {count(capped.slots)} // {capped.S} is "
             f"{count(capped.slots // capped.S)}. Check that the line is whole."

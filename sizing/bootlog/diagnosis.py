@@ -4,6 +4,8 @@ The log wins: what it prints is what runs. A prediction that differs is explaine
 called unexplained.
 """
 
+import math
+from collections.abc import Mapping
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -12,17 +14,17 @@ import numpy as np
 from sizing.answers.solve import Sizing, solve
 from sizing.basics.problems import Problem, Refusal, RefusedError
 from sizing.basics.units import count, number
-from sizing.bootlog import Exact, Facts, Inputs, Measured, exact_bytes, inputs_of
+from sizing.bootlog import Boot, Exact, Facts, Inputs, Measured, exact_bytes, inputs_of
+from sizing.bootlog.inputs import ASSUMED
+from sizing.bootlog.joined import joined
 from sizing.bootlog.release import releases_text
 from sizing.bootlog.settings import latest
-from sizing.command import Command, rewritten
-from sizing.command.flags import PIN, RATIO
+from sizing.command import Command
 from sizing.engine.pools import Rank, pools_from_slots, rank_of
 from sizing.engine.split import slots_set
-from sizing.explain.launch_flags import Flags
 from sizing.releases.architectures import support_of
 from sizing.scenario.from_model import FILLED, geometry_of, servable
-from sizing.scenario.inputs import LABELS, Scenario, read_scenario
+from sizing.scenario.inputs import Scenario, read_scenario
 
 NAMES = {"slots": "K, state slots", "kv_rows": "KV tokens on one rank", "admitted": "max_running_requests"}
 
@@ -38,28 +40,33 @@ class Beside(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """One boot, read and solved."""
+    """One boot, read with its launch command and solved."""
 
     facts: Facts
+    """With what the command fills in."""
     model: str
     """The catalogued model whose exact bytes the log allows; empty where none was chosen or none fits."""
     inputs: Inputs
-    conflicts: tuple[str, ...]
-    """Where a launch command and the log disagree; the log wins."""
-    problems: tuple[Problem, ...]
+    differ: tuple[str, ...]
+    """Why log and command are not of one run; the log alone counts then."""
+    known: bool
+    """Whether all flags behind the boot are known."""
+    values: Mapping[str, Any] = {}
+    """The inputs of a Scenario that are known, by log, command, user or model."""
+    problems: tuple[Problem, ...] = ()
     """What keeps the scenario from being made."""
-    scenario: Scenario | None
-    sizing: Sizing | None
-    refused: str
+    scenario: Scenario | None = None
+    sizing: Sizing | None = None
+    refused: str = ""
     """The refusal of the flags themselves; empty where they start."""
-    beside: tuple[Beside, ...]
+    beside: tuple[Beside, ...] = ()
 
 
-def models_that_fit(facts: Facts, tp_size: int | None = None) -> tuple[str, ...]:
+def models_that_fit(facts: Facts) -> tuple[str, ...]:
     """The catalogued models whose bytes lie within what the log prints, both of them, at its widths and dtypes."""
     if facts.slot_bytes is None or facts.token_bytes is None:
         return ()
-    return tuple(model for model in servable() if _fits(exact_bytes(facts, geometry_of(model), tp_size)))
+    return tuple(model for model in servable() if _fits(exact_bytes(facts, geometry_of(model))))
 
 
 def _fits(exact: Exact) -> bool:
@@ -72,39 +79,81 @@ def _served(facts: Facts, exact: Exact) -> bool:
 
 
 def diagnose(
-    facts: Facts, *, model: str = "", command: Command | None = None, stated: dict[str, Any] | None = None
+    boot: Boot, *, model: str | None = None, command: Command | None = None, stated: dict[str, Any] | None = None
 ) -> Diagnosis:
-    """Read a boot's facts as a scenario and solve it.
+    """Read a boot as a scenario and solve it.
 
-    `model` gives exact bytes where the log allows them; `command` fills in what the log does not say; `stated` holds
-    what the user adds, such as L [tokens]. Raises nothing.
+    `model` gives exact bytes where the log allows them (the likely one, or "" for none); `command` fills in what the
+    log does not say; `stated` holds what the user adds, such as L [tokens]. Raises nothing.
     """
-    exact = exact_bytes(facts, geometry_of(model), (stated or {}).get("tp_size")) if model else Exact()
+    stated = stated or {}
+    both = joined(boot, command)
+    facts, asked = both.facts, None if both.differ else command
+    if model is None:
+        model = likely_model(facts, models_that_fit(facts))
+    exact = exact_bytes(facts, geometry_of(model)) if model else Exact()
     fits = model if model and _fits(exact) and _served(facts, exact) else ""
-    inputs = _without_stated(inputs_of(facts, exact if model else None), stated or {})
-    values, conflicts = _merged(facts, inputs, command)
+    inputs = _without_stated(inputs_of(facts, exact if model else None), stated)
+    found = Diagnosis(facts, fits, inputs, both.differ, both.known)
+    values = _with_command(inputs, asked)
     values.setdefault("page_size", facts.page_size)  # by which the bytes of a token were read
-    values |= stated or {}
+    values |= stated
     if fits:
         values = {name: value for name, value in values.items() if name not in FILLED} | {"model": fits}
-    found = read_scenario(values)
-    if not isinstance(found, Scenario) and fits:  # widths that the model cannot have: its bytes stand for themselves
-        found = read_scenario({"page_size": facts.page_size, **inputs.values, **(stated or {})})
-        fits = ""
-    if not isinstance(found, Scenario):
-        return Diagnosis(facts, fits, inputs, conflicts, tuple(found), None, None, "", ())
-    if not _measured(facts, values, model=bool(fits)):
-        return Diagnosis(facts, fits, inputs, conflicts, (), None, None, "", ())
-    if (
-        facts.S is None and not facts.settings.stated and command is None
-    ):  # S would be a guess, and all that rests on it
-        return Diagnosis(facts, fits, inputs, conflicts, (), found, None, "", ())
+    found = found._replace(values=values)
+    scenario = read_scenario(values)
+    if not isinstance(scenario, Scenario) and fits:  # widths that the model cannot have: its bytes stand for themselves
+        scenario = read_scenario({"page_size": facts.page_size, **inputs.values, **stated})
+        found = found._replace(model="")
+    if not isinstance(scenario, Scenario):
+        return found._replace(problems=tuple(scenario))
+    if not _measured(facts, values, model=bool(found.model)):
+        return found
+    return _solved(found._replace(scenario=scenario), scenario)
+
+
+def _solved(found: Diagnosis, scenario: Scenario) -> Diagnosis:
+    """The same with the scenario solved, where S is known: it would be a guess, and all that rests on it."""
+    facts = found.facts
+    if facts.S is None:
+        return found
     try:
-        found = _with_fitted_rest(facts, found)
-        sizing = solve(found)
+        fitted = _with_fitted_rest(facts, scenario)
+        sizing = solve(fitted)
     except RefusedError as refused:
-        return Diagnosis(facts, fits, inputs, conflicts, (), found, None, str(refused), ())
-    return Diagnosis(facts, fits, inputs, conflicts, (), found, sizing, "", _beside(facts, sizing, exact=bool(fits)))
+        return found._replace(refused=str(refused))
+    if sizing.S != facts.S:
+        other = f"S: {facts.S} slots a request by the log, {sizing.S} by the flags: a variable or a patch is not known."
+        return found._replace(problems=(Problem(where="S", sentence=other),))
+    beside = _beside(facts, sizing, exact=bool(found.model))
+    return found._replace(scenario=fitted, sizing=sizing, beside=beside)
+
+
+def settled(boot: Boot, command: Command | None) -> Facts:
+    """The facts of a boot with what its command fills in; of the log alone where the two contradict each other."""
+    return joined(boot, command).facts
+
+
+def _with_command(inputs: Inputs, command: Command | None) -> dict[str, Any]:
+    """The inputs of the log, and what only a command knows: variables of the environment, and flags without a line."""
+    if command is None:
+        return _as_they_ran(inputs.values)
+    assumed = {name for name, source in inputs.sources.items() if source == ASSUMED}
+    more = {name: value for name, value in command.values.items() if name not in inputs.values or name in assumed}
+    return _as_they_ran({**inputs.values, **more})
+
+
+# Bytes that were measured are those of the dtypes and the width that ran, whatever a command names.
+_STATED_AT = {
+    "state_bytes_dtype": "mamba_ssm_dtype",
+    "conv_bytes_dtype": "mamba_conv_dtype",
+    "kv_bytes_dtype": "kv_cache_dtype",
+    "kv_bytes_dcp_size": "dcp_size",
+}
+
+
+def _as_they_ran(values: dict[str, Any]) -> dict[str, Any]:
+    return values | {name: values[runs] for name, runs in _STATED_AT.items() if name in values and runs in values}
 
 
 def _measured(facts: Facts, values: dict[str, Any], *, model: bool) -> bool:
@@ -120,16 +169,18 @@ def _measured(facts: Facts, values: dict[str, Any], *, model: bool) -> bool:
 UNKNOWN = "Nothing is predicted or proposed: what the log does not say would have to be guessed."
 
 
-def no_cure(found: Diagnosis, command: Command | None) -> str:
-    """Why no flags are proposed from this log; empty where they can be, or where problems or a refusal say why."""
+def no_cure(found: Diagnosis) -> str:
+    """Why no flags are proposed from this log; empty where they can be."""
+    if found.differ:
+        return "No flags are proposed: log and command are not of one run, so the flags behind this boot are not known."
     if found.problems or found.refused:
-        return ""
+        return "No flags are proposed: what was read does not fit together."
     if found.sizing is None:
         return UNKNOWN
-    if not found.facts.settings.stated and command is None:
+    if not found.known:
         return (
-            "No flags are proposed: neither the arguments line nor a launch command is given, so the flags behind "
-            "this boot are not known. Paste either."
+            "No flags are proposed: neither a whole arguments line nor a whole launch command is given, so the flags "
+            "behind this boot are not known. Paste either."
         )
     if not agrees(found):
         return "No flags are proposed: the prediction and the log disagree, so they would rest on what did not happen."
@@ -167,39 +218,6 @@ def _gives(facts: Facts, scenario: Scenario, rest_gib: float) -> bool:
     return (int(pools.slots), int(pools.kv_rows)) == (facts.slots, facts.kv_rows)
 
 
-# What a whole arguments line states as None where nobody set it.
-_UNSET = ("max_running_requests", "max_mamba_cache_size", "max_total_tokens")
-
-
-def _merged(facts: Facts, inputs: Inputs, command: Command | None) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """What the command says where the log says nothing, and where the two disagree."""
-    if command is None:
-        return dict(inputs.values), ()
-    unset = [
-        name for name in _UNSET if facts.settings.complete and name in command.values and name not in inputs.values
-    ]
-    conflicts = tuple(
-        f"{LABELS[name]}: the log says {inputs.values[name]}, the command {value}. The log is followed."
-        for name, value in command.values.items()
-        if inputs.sources.get(name) == "boot log" and _plain(inputs.values[name]) != _plain(value) and name != "split"
-    )
-    conflicts += tuple(
-        f"{LABELS[name]}: the log's arguments line has none, the command {command.values[name]}. The log is followed."
-        for name in unset
-    )
-    assumed = {name for name, source in inputs.sources.items() if source == "assumed"}
-    taken = {
-        name: value
-        for name, value in command.values.items()
-        if name not in unset and (name not in inputs.values or name in assumed)
-    }
-    return {**inputs.values, **taken}, conflicts
-
-
-def _plain(value: object) -> str:
-    return str(value).removesuffix(".0")
-
-
 def _beside(facts: Facts, sizing: Sizing, *, exact: bool) -> tuple[Beside, ...]:
     """K, tokens and running requests: predicted, printed, and why they differ."""
     if isinstance(sizing.now, Refusal):
@@ -232,23 +250,33 @@ def _unexplained(facts: Facts, name: str) -> str:
 
 def _open(facts: Facts, sizing: Sizing, *, exact: bool) -> dict[str, tuple[int, int]]:
     """The least and the most of each number, over the ends of what rest and bytes may be by the printed decimals."""
-    scenario, rank = sizing.scenario, rank_of(sizing.scenario)
+    rank = rank_of(sizing.scenario)
     rests = (facts.rest.low, facts.rest.high) if facts.rest else (rank.rest_gib,)
-    # What a rank charges holds more than these bytes (rings, a draft's KV): the ends move it, they do not replace it.
-    slots = _off(None if exact else facts.slot_bytes, scenario.state_bytes_per_slot)
-    targets = _off(None if exact else facts.token_bytes, scenario.kv_bytes_per_token)
-    drafts = _off(None if exact else facts.draft_token_bytes, scenario.draft_kv_bytes_per_token)
-    found = []
-    for rest, slot, target, draft in product(rests, slots, targets, drafts):
-        bytes_of = {"slot_bytes": rank.slot_bytes + slot, "token_bytes": rank.token_bytes + target + draft}
-        found.append(_numbers(sizing, rank._replace(rest_gib=rest, **bytes_of)))
+    ranks = _byte_ends(facts, sizing.scenario, rank, exact=exact)
+    found = [_numbers(sizing, one._replace(rest_gib=rest)) for one, rest in product(ranks, rests)]
     ends = {name: [numbers[name] for numbers in found] for name in NAMES}
     return {name: (min(values), max(values)) for name, values in ends.items()}
 
 
-def _off(measured: Measured | None, taken: int) -> tuple[float, ...]:
-    """How far the ends of an interval lie from the bytes that were taken; 0 where nothing is left open."""
-    return (0,) if measured is None else (measured.low - taken, measured.high - taken)
+def byte_ends(found: Diagnosis, scenario: Scenario) -> list[Rank]:
+    """The rank of a scenario with the bytes of slot and token at each end that the printed decimals leave."""
+    return _byte_ends(found.facts, scenario, rank_of(scenario), exact=bool(found.model))
+
+
+def _byte_ends(facts: Facts, scenario: Scenario, rank: Rank, *, exact: bool) -> list[Rank]:
+    # What a rank charges holds more than these bytes (rings, a draft's KV): the ends move it, they do not replace it.
+    slots = _off(None if exact else facts.slot_bytes, scenario.state_bytes_per_slot)
+    targets = _off(None if exact else facts.token_bytes, scenario.kv_bytes_per_token)
+    drafts = _off(None if exact else facts.draft_token_bytes, scenario.draft_kv_bytes_per_token)
+    return [
+        rank._replace(slot_bytes=rank.slot_bytes + slot, token_bytes=rank.token_bytes + target + draft)
+        for slot, target, draft in product(slots, targets, drafts)
+    ]
+
+
+def _off(measured: Measured | None, taken: int) -> tuple[int, ...]:
+    """How far the ends of an interval [bytes] lie from the bytes that were taken; 0 where nothing is left open."""
+    return (0,) if measured is None else (math.ceil(measured.low) - taken, math.floor(measured.high) - taken)
 
 
 def _numbers(sizing: Sizing, rank: Rank) -> dict[str, int]:
@@ -259,29 +287,6 @@ def _numbers(sizing: Sizing, rank: Rank) -> dict[str, int]:
 def agrees(found: Diagnosis) -> bool:
     """Whether everything printed is predicted, or left open by the log's rounding."""
     return all(not row.why or row.why.startswith("the log's rounding") for row in found.beside)
-
-
-def as_printed(facts: Facts, L: int) -> tuple[str, ...]:
-    """What runs at L [tokens] by the log's own numbers alone, headline first; empty where they do not say it."""
-    running = facts.running if facts.running is not None else facts.clamp
-    if running is None or facts.kv_tokens is None:
-        return ()
-    cap = facts.kv_tokens // L
-    requests = "request runs" if min(running, cap) == 1 else "requests run"
-    if cap < running:
-        binds = "the KV pool binds"
-    elif running == facts.clamp:
-        binds = "the state pool binds"
-    elif facts.clamp is None:
-        binds = "max_running_requests binds, and the log does not say what set it"
-    else:
-        binds = "--max-running-requests, or a cap of the engine's own, binds"
-    clamp = f"The state pool admits {count(facts.clamp)}." if facts.clamp is not None else ""
-    return (
-        f"{count(min(running, cap))} {requests} at L = {count(L)}: {binds}.",
-        f"By the log max_running_requests is {count(running)}; {count(facts.kv_tokens)} KV tokens hold {count(cap)}.",
-        *((clamp,) if clamp else ()),
-    )
 
 
 def likely_model(facts: Facts, fits: tuple[str, ...]) -> str:
@@ -354,13 +359,3 @@ def _counts(facts: Facts) -> list[Reading]:
 
 def _release(facts: Facts) -> Reading:
     return ("SGLang release", releases_text(facts.releases), "", "forms of the lines, keys of the arguments")
-
-
-def cured(command: Command, words: Flags) -> str | None:
-    """The launch command with the flag to take in place of the other one; None where it holds no flags."""
-    chosen = words.pin if words.take == "pin" and words.pin else words.ratio or words.pin
-    if chosen is None or not command.flags:
-        return None
-    name, _, value = chosen.partition(" ")
-    other = PIN if name == RATIO else RATIO
-    return rewritten(command, {name: value, other: None})

@@ -6,11 +6,13 @@ Source: engine-sizing.md sections 1 to 3 and 7. gather.py fills it, checks.py sa
 from pydantic import BaseModel, ConfigDict
 
 from sizing.basics.dtypes import KvDtype
-from sizing.bootlog.measure import Measured
+from sizing.bootlog.measure import Measured, common
+from sizing.bootlog.rank_facts import RankFacts
+from sizing.bootlog.rest import Charging, gap_gib, rest_from_pools, rest_from_weights
 from sizing.bootlog.said import Ring, Unified
 from sizing.bootlog.settings import Settings
 from sizing.bootlog.slots import SlotsFrom
-from sizing.releases.rules import Release
+from sizing.releases.rules import Release, rules_of
 from sizing.scenario.inputs import Attention, Family
 
 PAGE_UNSTATED = 1  # the engine's --page-size unless a backend or the user asks for another
@@ -22,13 +24,19 @@ class Facts(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     ranks: tuple[str, ...]
+    by_rank: tuple[RankFacts, ...]
+    """Every rank with its own numbers."""
+    ranks_differ: str
+    """A sentence where ranks print different numbers; empty where they agree."""
     releases: tuple[Release, ...]
     """All that print these lines; empty where no one release does."""
     settings: Settings
     model: str | None
     """The class of the model, from `Load weight end`."""
     slots: int | None
-    """K, printed as max_mamba_cache_size; one slot more is allocated."""
+    """K, printed as max_mamba_cache_size, or by a warning or refusal; one slot more is allocated."""
+    slots_allocated: int | None
+    """What the state line prints: more than K on a decode server."""
     slots_in_use: Measured | None
     """K from a decode batch: slots in use over the share of the pool that they are."""
     slot_bytes: Measured | None
@@ -36,6 +44,8 @@ class Facts(BaseModel):
     ssm_bytes: Measured | None
     token_bytes: Measured | None
     """The target's. By the page size that the log states, else by 1."""
+    token_bytes_of_either: Measured | None
+    """Of the only KV line of a boot with speculation, where nothing tells whether it is the target's or the draft's."""
     draft_token_bytes: Measured | None
     attention: Attention | None
     kv_cache_dtype: KvDtype | None
@@ -46,14 +56,20 @@ class Facts(BaseModel):
     """K // S [requests]."""
     draft_tokens: int | None
     """D; 0 without speculation."""
+    speculation: bool | None
+    """Whether there is any: by the flags, or by draft states on the state line; None where neither is known."""
+    radix_off: str
+    """The engine's words where it turned the radix cache off by itself; empty without them."""
     dcp_size: int | None
     kv_rows: int | None
     kv_tokens: int | None
-    """Logical tokens: rows x dcp_size."""
+    """Logical tokens: rows x dcp_size; as printed where --dcp-size is in no line of the log, so not known to be set."""
     printed_tokens: int | None
     """max_total_num_tokens, rows or logical tokens by release."""
     running: int | None
-    """max_running_requests that the engine runs with, of one attention-DP rank."""
+    """max_running_requests that the engine runs with, of one attention-DP rank: the least that one prints."""
+    asked: int | None
+    """--max-running-requests, where a warning names what was asked for."""
     context_length: int | None
     begin_gib: Measured | None
     """Free memory before weights, the least of all ranks."""
@@ -62,9 +78,17 @@ class Facts(BaseModel):
     rest_from_weights: Measured | None
     """GiB: section 1 of engine-sizing.md."""
     rest_from_pools: Measured | None
-    """GiB: the sum of what the pools take; a pin, a token cap and rounding down leave it below `rest`."""
+    """GiB: what the printed pools were charged by the rules of these releases (rest.py)."""
+    rest_from_pools_is_least: bool
+    """A token cap, or a stage that holds less, leaves memory unused: `rest` may be more than was charged."""
+    rest_from_refusal: Measured | None
+    """GiB: total_rest_memory of a refusal; it may be negative."""
+    mem_fraction_least: float | None
+    """The least --mem-fraction-static that a refusal names; it leaves nothing to the KV pool."""
+    pools_gib: Measured | None
+    """GiB: all that the pools take as printed, charged or not, the most of all ranks; the draft's KV pool left out."""
     idle_gib: float | None
-    """Free memory at the end, the least of all ranks: the summary's, else the last that was printed."""
+    """Free memory after pools and graphs, the least of all ranks: the summary's, else what the last capture left."""
     ring: Ring | None
     ring_bytes_per_position: Measured | None
     family: Family | None
@@ -74,8 +98,40 @@ class Facts(BaseModel):
 
     @property
     def rest(self) -> Measured | None:
-        """`rest` [GiB], the better of the two."""
-        return self.rest_from_weights or self.rest_from_pools
+        """`rest` [GiB]: as a refusal prints it, else what weights and pools both allow, else the one that is known."""
+        given = [rest for rest in (self.rest_from_weights, self.rest_from_pools) if rest is not None]
+        if self.rest_from_refusal is not None or not given:
+            return self.rest_from_refusal
+        return (None if self.rest_from_pools_is_least else common(given)) or given[0]
+
+    @property
+    def rests_apart(self) -> float:
+        """How far `rest` by the weights lies from `rest` by the pools, beyond rounding [GiB]; 0 where they agree."""
+        if self.rest_from_weights is None or self.rest_from_pools is None:
+            return 0.0
+        return gap_gib(self.rest_from_weights, self.rest_from_pools, pools_are_least=self.rest_from_pools_is_least)
+
+    def rest_by_weights_at(self, mem_fraction_static: float) -> Measured | None:
+        """`rest` [GiB] by the weight lines at a fraction that is stated elsewhere."""
+        return rest_from_weights(self.begin_gib, self.end_gib, mem_fraction_static)
+
+    def rest_by_pools_at(self, charging: Charging) -> Measured | None:
+        """`rest` [GiB] by the printed pools under flags that are stated elsewhere."""
+        return rest_from_pools(self.by_rank, charging)
+
+    def kv_rows_at(self, dcp_size: int) -> int | None:
+        """KV rows of a rank with a dcp_size that is stated elsewhere; the summary alone prints one or the other."""
+        if self.kv_rows is not None or self.printed_tokens is None or dcp_size == 1:
+            return self.kv_rows if self.kv_rows is not None else self.printed_tokens
+        logical = {rules_of(release).prints_logical_tokens for release in self.releases}
+        if len(logical) != 1:
+            return None
+        return self.printed_tokens // dcp_size if logical.pop() else self.printed_tokens
+
+    def kv_tokens_at(self, dcp_size: int) -> int | None:
+        """Logical tokens with a dcp_size that is stated elsewhere."""
+        rows = self.kv_rows_at(dcp_size)
+        return None if rows is None else rows * dcp_size
 
     @property
     def page_size(self) -> int:

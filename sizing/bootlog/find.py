@@ -11,7 +11,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from sizing.bootlog.arguments import ARGUMENTS, MAX_CHARACTERS, read_arguments
-from sizing.bootlog.forms import ANCHORS, DECODE_ANCHOR, Match, matches
+from sizing.bootlog.forms import ANCHORS, BEGINNINGS, CUT, DECODE_ANCHOR, LONG_ANCHORS, Match, matches
 from sizing.bootlog.prefix import NEW_LINE, Rank, plain, rank_before, source_of
 from sizing.bootlog.said import Decode, Said, StatePool
 
@@ -24,7 +24,6 @@ MAX_MESSAGES = 100_000  # a bound for hostile input; 512 ranks that boot ten tim
 MAX_CAREFUL = 32 * 2**20  # the same, for the bytes of lines that are read with care
 MAX_DECODES = 32  # decode batches looked at for each boot: one says how large the state pool is
 
-_ANCHORS = tuple(anchor.encode() for anchor in ANCHORS)
 _DECODE = DECODE_ANCHOR.encode()
 _EDGE = re.compile(rb"[\r\n]")
 _SPACES = re.compile(r"\s+")
@@ -42,13 +41,21 @@ class Line(NamedTuple):
     form: str
     releases: frozenset[str] | None
     """The releases that print it so; None where the form does not say."""
+    cut: bool
+    """It has lost its end, or what stood in its middle."""
     said: Said
 
 
 class Finder:
-    """Feeds on blocks and gives lines; holds one block and MARGIN at most."""
+    """Feeds on blocks and gives lines; holds one block and MARGIN at most.
 
-    def __init__(self) -> None:
+    `widest` is the longest line of a long log [characters]: the end of a line as long as that may be a cut. A short
+    text has its marks already (text.py).
+    """
+
+    def __init__(self, widest: int | None = None) -> None:
+        self._widest = widest
+        self._anchors = tuple(anchor.encode() for anchor in (ANCHORS if widest is None else LONG_ANCHORS))
         self._buffer = b""
         self._from = 0  # where the search goes on in the buffer
         self._done = 0  # up to where lines were read
@@ -76,7 +83,7 @@ class Finder:
         if until <= self._from:
             return
         counted = self._from
-        for hit in self._anchors(until):
+        for hit in self._hits(until):
             if hit < self._from or self.gave_up:
                 continue
             self.gave_up = self._messages_read > MAX_MESSAGES or self._careful > MAX_CAREFUL
@@ -87,8 +94,8 @@ class Finder:
         self._line += self._buffer.count(b"\n", counted, end)
         self._from = end
 
-    def _anchors(self, until: int) -> list[int]:
-        hits = [hit for anchor in _ANCHORS for hit in self._found(anchor, until)]
+    def _hits(self, until: int) -> list[int]:
+        hits = [hit for anchor in self._anchors for hit in self._found(anchor, until)]
         hits += islice(self._found(_DECODE, until), max(MAX_DECODES - self._decodes, 0))
         return sorted(hits)
 
@@ -113,7 +120,8 @@ class Finder:
 
     def _messages(self, begin: int, end: int) -> Iterator[Line]:
         whole = end < len(self._buffer) and self._buffer[end : end + 1] in (b"\r", b"\n")
-        line = _text(self._buffer[begin:end]) + ("\n" if whole else "")
+        line = _text(self._buffer[begin:end])
+        line += "\n" if whole and (self._widest is None or len(line) < self._widest) else ""
         found, text = best_reading(line, self._continued(end) if whole else [])
         self._messages_read += max(len(found), 1)
         self._careful += end - begin
@@ -134,6 +142,7 @@ class Finder:
             text=text[match.start : match.end].strip(),
             form=match.form.name,
             releases=None if match.form.cut else match.form.releases,
+            cut=match.form.cut and not match.form.older,
             said=match.said,
         )
 
@@ -142,22 +151,25 @@ class Finder:
         self._careful += end - hit
         text = _text(self._buffer[hit:end])
         found = ARGUMENTS.match(text)
-        said = read_arguments(text[found.end() :] + "\n") if found else None
+        said = read_arguments(text[found.end() :] + ("\n" if self._widest is None else "")) if found else None
         if found and said and not said.complete and said.form != "quoted":
-            said = read_arguments("".join([text[found.end() :], *self._wrapped_arguments(end, hit + MAX_CHARACTERS)]))
+            said = read_arguments(
+                "".join([text[found.end() :].removesuffix(CUT), *self._wrapped_arguments(end, hit + MAX_CHARACTERS)])
+            )
         if said is None:
             return None
-        return Line(self._line, Rank(), source_of(before), before, "server_args", "arguments", None, said)
+        cut = not said.complete and said.form != "quoted"
+        return Line(self._line, Rank(), source_of(before), before, "server_args", "arguments", None, cut, said)
 
     def _wrapped_arguments(self, end: int, stop: int) -> Iterator[str]:
         """The lines behind a broken arguments line, up to one that begins as a log's lines do."""
         while (at := self._after_edge(end)) < min(stop, len(self._buffer)):
             end = self._line_end(at, stop - at)
             line = _text(self._buffer[at:end])
-            if not line.strip() or NEW_LINE.search(line[:300]):
+            if not line.strip() or NEW_LINE.search(line[:300]) or line.lstrip().startswith(BEGINNINGS):
                 return
             self._careful += end - at
-            yield line
+            yield line.removesuffix(CUT)
 
     def _line_begin(self, hit: int) -> int:
         low = max(self._done, hit - BEFORE, 0)
@@ -177,7 +189,7 @@ class Finder:
             at = self._after_edge(end)
             end = self._line_end(at, CONTINUED_BYTES)
             line = _text(self._buffer[at:end])
-            if not line.strip() or NEW_LINE.search(line) or any(anchor in line for anchor in ANCHORS[:3]):
+            if not line.strip() or NEW_LINE.search(line) or any(anchor in line for anchor in BEGINNINGS):
                 break
             rest.append(line)
         return rest
@@ -191,7 +203,7 @@ def best_reading(line: str, rest: list[str]) -> tuple[list[Match], str]:
     alone = _spaced(line)
     readings = [(matches(alone), alone)]
     for count in range(1, len(rest) + 1):
-        parts = [line.rstrip("\r\n"), *rest[:count]]
+        parts = [part.rstrip("\r\n").removesuffix(CUT) for part in (line, *rest[: count - 1])] + [rest[count - 1]]
         for text in (_spaced(" ".join(parts) + "\n"), _spaced("".join(parts) + "\n")):
             # A message that begins in a later line is read with that line.
             readings.append(([match for match in matches(text) if match.start < len(alone) - 1], text))
@@ -199,10 +211,12 @@ def best_reading(line: str, rest: list[str]) -> tuple[list[Match], str]:
 
 
 def _weight(found: list[Match]) -> int:
-    """How much was found: fields that are not None; a whole form counts for more than a cut one."""
-    return sum(
-        sum(value is not None and value != () for value in match.said) + (0 if match.form.cut else 1) for match in found
-    )
+    """How much was found: fields that are not None, numbers of a refusal; a whole form is more than a cut one."""
+    return sum(sum(map(_told, match.said)) + (0 if match.form.cut else 1) for match in found)
+
+
+def _told(value: object) -> int:
+    return len(value) if isinstance(value, dict) else int(value is not None and value != ())
 
 
 def _spaced(text: str) -> str:

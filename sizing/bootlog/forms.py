@@ -1,7 +1,8 @@
 """The line forms, each a name, the text it reads, what it gives and the releases that print it.
 
 Source: boot-log-formats.md; the engine's refusals are those of engine-sizing.md sections 4 and 8.
-A number counts only where the text goes on behind it: one at a cut may have lost digits.
+A number counts only where what the engine prints behind it is there: one at a cut may have lost digits. A line's end
+counts (as the newline in the text) only behind the last key that some release prints, and only where text.py trusts it.
 """
 
 import re
@@ -17,6 +18,7 @@ from sizing.releases.rules import LATEST, RELEASES, Release
 
 FIRST = RELEASES[0]
 Fields = dict[str, str | None]
+CUT = "…"  # text.py puts it where a line's end may be a cut; no form reads over it
 
 # Bounds for hostile input; a real count has up to 8 digits, a real size 4 and its decimals.
 WHOLE, SIZE = r"\d{1,15}", r"\d{1,9}(?:\.\d{1,6})?"
@@ -32,6 +34,8 @@ class Form(NamedTuple):
     until: Release = LATEST
     cut: bool = False
     """A line that lost its end; it says nothing of the release."""
+    older: bool = False
+    """A whole line of a release before all that were read: its end is not lost."""
 
     @property
     def releases(self) -> frozenset[Release]:
@@ -80,6 +84,12 @@ WEIGHTS = (
         lambda found: said.WeightsBegin(_must(found, "avail")),
     ),
     Form(
+        "weights begin, cut",
+        _pattern(r"Load weight begin\b"),
+        lambda found: said.WeightsBegin(None),
+        cut=True,
+    ),
+    Form(
         "weights end",
         _pattern(rf"Load weight end\. elapsed={SIZE} s, type=<model:w>, {_QUANT}{_END}"),
         _weights_end,
@@ -100,7 +110,7 @@ WEIGHTS = (
     ),
     Form(
         "weights end, cut",
-        _pattern(r"Load weight end\b(?:[^\[]{0,200}?type=<model:w>(?=[,\s]))?(?:[^\[]{0,200}?avail mem=<avail:g>_GB)?"),
+        _pattern(r"Load weight end\b(?:[^\[]{0,200}?type=<model:w>(?=,))?(?:[^\[]{0,200}?avail mem=<avail:g>_GB)?"),
         _weights_end,
         cut=True,
     ),
@@ -116,6 +126,16 @@ WARNINGS = (
         ),
         lambda found: said.Capped(_count(found, "requests"), _count(found, "slots"), _count(found, "S")),
         since="0.5.17",
+    ),
+    Form(
+        "capped by the state pool, cut",
+        _pattern(
+            r"max_running_requests is capped to <requests:n> by(?: the mamba state cache "
+            r"\(max_mamba_cache_size=<slots:n>,(?: <S:n> state)?)?"
+        ),
+        lambda found: said.Capped(_count(found, "requests"), _whole(found, "slots"), _whole(found, "S")),
+        since="0.5.17",
+        cut=True,
     ),
     Form(
         "reduced by KV",
@@ -140,28 +160,75 @@ WARNINGS = (
         since="0.5.13",
         until="0.5.13",
     ),
+    Form(
+        "slots raised on a decode server",
+        _pattern(
+            r"mamba_size \(<charged:n>\) is less than decode side's max_slots_needed \(<allocated:n> = "
+            rf"{WHOLE} reqs \* {WHOLE} slots/req\)"
+        ),
+        lambda found: said.Raised(_count(found, "charged"), _count(found, "allocated")),
+        since="0.5.11",
+    ),
+    # The model's line is that of server_args.py up to 0.5.13 (support-by-release.md).
+    Form(
+        "radix cache off for a model",
+        _pattern(r"(?P<words>Disabling Radix Cache for [\w.]{1,80} as it is not yet supported)"),
+        lambda found: said.RadixOff(found["words"] or ""),
+        until="0.5.13",
+    ),
+    Form(
+        "radix cache off for decode",
+        _pattern(r"(?P<words>Radix cache is disabled for decode server)"),
+        lambda found: said.RadixOff(found["words"] or ""),
+        since="0.5.22",
+    ),
+    Form(
+        "chunk cache for decode",
+        _pattern(r"(?P<words>KV cache is forced as chunk cache for decode server)"),
+        lambda found: said.RadixOff(found["words"] or ""),
+        until="0.5.21",
+    ),
 )
 
 
 # 4 State pool. No space before GB, no comma before intermediate_; both are allowed, for lines typed by hand.
 def _state(found: Fields) -> Said:
-    sizes = (_size(found, name) for name in ("conv", "ssm", "draft_ssm", "draft_conv"))
-    return said.StatePool(_whole(found, "slots"), *sizes)
+    conv, ssm, draft_ssm, draft_conv = (_size(found, name) for name in ("conv", "ssm", "draft_ssm", "draft_conv"))
+    pool = said.StatePool(
+        _whole(found, "slots"), conv, ssm, draft_ssm, draft_conv, slots_at_end=_whole(found, "at_end")
+    )
+    if pool.draft_ssm is not None:
+        return pool._replace(drafts="printed")
+    return pool if found.get("end") is None else pool._replace(drafts="none")
 
 
+# The end of the line: a newline, perhaps as JSON writes it, or the closing quotation mark.
+_LINE_END = r"(?P<end> ?(?=\n|\\n|\"))"
 _STATE_SIZES = (
     r"conv_state size: <conv:g>_GB, ssm_state size: <ssm:g>_GB"
-    r"(?:,? intermediate_ssm_state_cache size: <draft_ssm:g>_GB,? "
-    r"intermediate_conv_window_cache size: <draft_conv:g>_GB)?"
+    r"(?:,? intermediate_ssm_state_cache size: <draft_ssm:g>_GB"
+    rf"(?:,? intermediate_conv_window_cache size: <draft_conv:g>_GB)?|{_LINE_END})?"
 )
 STATE = (
     Form(
         "state pool", _pattern(rf"Mamba Cache is allocated\. max_mamba_cache_size: <slots:n>, {_STATE_SIZES}"), _state
     ),
-    Form("state pool without a count", _pattern(rf"Mamba Cache is allocated\. {_STATE_SIZES}"), _state, cut=True),
+    Form(
+        "state pool without a count",
+        _pattern(rf"Mamba Cache is allocated\. {_STATE_SIZES}"),
+        _state,
+        cut=True,
+        older=True,
+    ),
     Form(
         "state pool, cut",
-        _pattern(r"Mamba Cache is allocated\. max_mamba_cache_size: <slots:n>(?=[,\s])"),
+        _pattern(r"Mamba Cache is allocated\. max_mamba_cache_size: <slots:n>,"),
+        _state,
+        cut=True,
+    ),
+    Form(
+        "state pool, its count at the line's end",
+        _pattern(r"Mamba Cache is allocated\. max_mamba_cache_size: <at_end:n> ?(?=\n)"),
         _state,
         cut=True,
     ),
@@ -169,7 +236,7 @@ STATE = (
         "unified pool",
         _pattern(
             r"\[unified-memory-pool\][^\n]{0,400}?total_bytes=<bytes:n>, max_total_num_tokens=<tokens:n>, "
-            r"max_mamba_cache_size=<slots:n>, max_num_reqs=<requests:n>(?=[^\d])"
+            r"max_mamba_cache_size=<slots:n>, max_num_reqs=<requests:n>(?=,)"
         ),
         lambda found: said.Unified(*(_count(found, name) for name in ("bytes", "tokens", "slots", "requests"))),
     ),
@@ -180,7 +247,7 @@ STATE = (
 def _ring(found: Fields, fold: bool | None) -> Said:
     names = ("d", "k", "g", "rawv", "rawk", "beta")
     sizes = tuple(size for size in (_size(found, name) for name in names) if size is not None)
-    return said.Ring(_count(found, "length"), fold, sizes)
+    return said.Ring(_whole(found, "length"), fold, sizes)
 
 
 _RING = "ReplaySSM ring buffers allocated "
@@ -197,28 +264,41 @@ RINGS = (
     ),
     Form(
         "ring",
-        _pattern(rf"{_RING}\(L=<length:n>\): {_RINGS}"),
+        _pattern(rf"{_RING}\(L=<length:n>\): {_RINGS}{_LINE_END}"),
         partial(_ring, fold=None),
         since="0.5.15",
         until="0.5.16",
     ),
     Form(
         "ring of KDA",
-        _pattern(rf"{_RING}\(record_len=<length:n>, fold=True\): {_RINGS}(?:{_RAW}(?:{_BETA})?)?"),
+        _pattern(rf"{_RING}\(record_len=<length:n>, fold=True\): {_RINGS}{_RAW}{_BETA}"),
         partial(_ring, fold=True),
         since="0.5.17",
     ),
     Form(
         "ring of GDN",
-        _pattern(rf"{_RING}\(record_len=<length:n>, fold=False\): {_RINGS}{_RAW}(?!,? beta=)"),
+        _pattern(rf"{_RING}\(record_len=<length:n>, fold=False\): {_RINGS}{_RAW},?{_LINE_END}"),
         partial(_ring, fold=False),
         since="0.5.20",
     ),
     Form(
-        "ring of GDN, or for decode",
-        _pattern(rf"{_RING}\(record_len=<length:n>, fold=False\): {_RINGS}(?:{_RAW}{_BETA})?"),
+        "ring of GDN with beta",
+        _pattern(rf"{_RING}\(record_len=<length:n>, fold=False\): {_RINGS}{_RAW}{_BETA}"),
         partial(_ring, fold=False),
         since="0.5.17",
+        until="0.5.19",
+    ),
+    Form(
+        "ring for decode",
+        _pattern(rf"{_RING}\(record_len=<length:n>, fold=False\): {_RINGS}{_LINE_END}"),
+        partial(_ring, fold=False),
+        since="0.5.17",
+    ),
+    Form(
+        "ring, cut",
+        _pattern(rf"{_RING}(?:\((?:L|record_len)=<length:n>[,)])?"),
+        partial(_ring, fold=None),
+        cut=True,
     ),
 )
 
@@ -226,7 +306,7 @@ RINGS = (
 # 5 KV pool. MLA prints one size, MHA and GQA two; the dtype since 0.5.13; a space before GB.
 def _kv(found: Fields, reserved: bool = False) -> Said:
     sizes = tuple(size for size in (_size(found, name) for name in ("kv", "k", "v")) if size is not None)
-    return said.KvPool(_count(found, "rows"), sizes, found.get("dtype"), reserved)
+    return said.KvPool(_whole(found, "rows"), sizes, found.get("dtype"), reserved)
 
 
 _KV = r"KV Cache is allocated\. "
@@ -243,32 +323,45 @@ KV = (
         since="0.5.18",
     ),
     Form("KV pool, cut", _pattern(rf"{_KV}(?:dtype: <dtype:w>, )?#tokens: <rows:n>,"), _kv, cut=True),
+    Form("KV pool without a number", _pattern(r"KV Cache is allocated\b"), _kv, cut=True),
     Form("no KV pool", _pattern(r"KV Cache skipped \(no-op pool\)"), lambda found: said.NoKvPool(), since="0.5.12"),
     # Not in boot-log-formats.md: seen in a field report of 0.5.9, before the KV line itself named the dtype.
     Form("KV dtype", _pattern(r"Using KV cache dtype: <dtype:w>"), lambda found: said.KvDtype(found["dtype"] or "")),
 )
 
+
 # 6 What is left, and 8 graph capture.
+def _capture(found: Fields) -> Said:
+    return said.Capture(_size(found, "avail"), found.get("ended") or "")
+
+
 MEMORY = (
     Form(
         "pools end",
         _pattern(r"Memory pool end\. avail mem=<avail:g>_GB"),
         lambda found: said.PoolEnd(_must(found, "avail")),
     ),
+    Form("pools end, cut", _pattern(r"Memory pool end\b"), lambda found: said.PoolEnd(None), cut=True),
     Form(
         "capture",
         _pattern(
-            r"Capture [\w ]{1,60}(?:decode|verify|prefill) CUDA graph (?:begin|end)\."
-            r"[^\[]{0,200}?avail mem=<avail:g>_GB"
+            r"Capture [\w ]{1,60} CUDA graph (?:begin|(?P<ended>end))\."
+            r"(?:(?!Capture )[^\n]){0,200}?avail mem=<avail:g>_GB"
         ),
-        lambda found: said.Capture(_must(found, "avail")),
+        _capture,
         since="0.5.14",
     ),
     Form(
         "capture up to 0.5.13",
-        _pattern(r"Capture cuda graph (?:begin|end)\.[^\[]{0,200}?avail mem=<avail:g>_GB"),
-        lambda found: said.Capture(_must(found, "avail")),
+        _pattern(r"Capture cuda graph (?:begin|(?P<ended>end))\.(?:(?!Capture )[^\n]){0,200}?avail mem=<avail:g>_GB"),
+        _capture,
         until="0.5.13",
+    ),
+    Form(
+        "capture, cut",
+        _pattern(r"Capture (?:cuda graph|[\w ]{1,60} CUDA graph) (?:begin|(?P<ended>end))\b"),
+        _capture,
+        cut=True,
     ),
 )
 
@@ -297,7 +390,7 @@ AFTER_CAPTURE = (
     ),
     Form(
         "post-capture requests",
-        _pattern(rf"Post-capture KV sizing: max_running_requests {WHOLE} -> <requests:n>(?=\D)"),
+        _pattern(rf"Post-capture KV sizing: max_running_requests {WHOLE} -> <requests:n>{_LINE_END}"),
         lambda found: said.AfterCapture(requests=_whole(found, "requests")),
         since="0.5.16",
     ),
@@ -306,11 +399,11 @@ AFTER_CAPTURE = (
 
 # 9 Summary: the keys after the first may be cut off.
 def _summary(found: Fields) -> Said:
-    pairs = dict(re.findall(rf", (\w+)=({SIZE} GB|{SIZE}(?=[^\d.]))", found.get("pairs") or ""))
+    pairs = dict(re.findall(rf", (\w+)=(-?{SIZE} GB|-?{SIZE}(?=,))", found.get("pairs") or ""))
     whole = {key: int(text) for key, text in pairs.items() if text.isdecimal() and len(text) <= 15}
     memory = next((text for key, text in pairs.items() if key.startswith("available_") and text.endswith(" GB")), None)
     return said.Summary(
-        _count(found, "tokens"),
+        _whole(found, "tokens"),
         whole.get("max_running_requests"),
         whole.get("context_len"),
         whole.get("chunked_prefill_size"),
@@ -321,24 +414,31 @@ def _summary(found: Fields) -> Said:
 SUMMARY = (
     Form(
         "context is longer than the pool",
-        _pattern(r"KV pool holds <tokens:n> tokens, fewer than --context-length <context:n>(?=\D)"),
+        _pattern(r"KV pool holds <tokens:n> tokens, fewer than --context-length <context:n>(?=\.)"),
         lambda found: said.ContextShort(_count(found, "tokens"), _count(found, "context")),
         since="0.5.23",
     ),
     Form(
         "summary",
         _pattern(
-            r"max_total_num_tokens=<tokens:n>(?![\d.])"
-            rf"(?P<pairs>(?:, \w{{1,40}}=-?{SIZE}(?: GB)?(?![\d.]))*(?:[^\d.]|(?<=GB)$))"
+            r"max_total_num_tokens=<tokens:n>(?=,)"
+            rf"(?P<pairs>(?:, \w{{1,40}}=-?{SIZE}(?: GB)?)*,?)"
         ),
         _summary,
+    ),
+    # Behind one of the engine's own keys alone, or the text is a flag or a field of something else.
+    Form(
+        "summary, cut",
+        _pattern(r"(?:^|(?<=\] ))max_total_num_tokens=\d{1,15}(?=\D|$)"),
+        lambda found: said.Summary(None),
+        cut=True,
     ),
 )
 
 
 # Refusals; they arrive inside a traceback. `MB` is MiB (engine-sizing.md section 8).
 def _refused(found: Fields, kind: RefusalKind) -> Said:
-    return said.Refused(kind, {name: float(text) for name, text in found.items() if text is not None})
+    return said.Refused(kind, {name: printed(text) for name, text in found.items() if text is not None})
 
 
 def _refusal(kind: RefusalKind, text: str, since: Release = FIRST) -> Form:
@@ -357,7 +457,7 @@ REFUSALS = (
     _refusal(
         "no_kv_memory",
         r"Loaded weights leave no GPU memory for the KV cache(?: under --mem-fraction-static=<mem_fraction_static:g>"
-        r"(?=\. |[^\d.]))?",
+        r"(?=\. )(?:[^\n]{0,120}?minimum viable = 1 - available/pre = <mem_fraction_least:g>\))?)?",
         since="0.5.14",
     ),
     _refusal("no_tokens", r"Not enough memory\. Please try to increase --mem-fraction-static"),
@@ -380,10 +480,18 @@ REFUSALS = (
 OTHERS = (
     Form(
         "decode batch",
-        _pattern(r"mamba num: <slots:n>, mamba usage: <usage:g>(?=[^\d.])"),
+        _pattern(r"mamba num: <slots:n>, mamba usage: <usage:g>(?=,)"),
         lambda found: said.Decode(_count(found, "slots"), _must(found, "usage")),
     ),
-    Form("crash", _pattern(r"hit an exception|CUDA out of memory"), lambda found: said.Crashed()),
+    # A child that dies sends SIGQUIT; a state slot that is not there is an assertion (running-server.md 6.5).
+    Form(
+        "crash",
+        _pattern(
+            r"hit an exception|(?:CUDA|HIP|NPU|XPU) out of memory|Received sigquit from a child process"
+            r"|Not enough space for mamba cache|Can not alloc mamba cache"
+        ),
+        lambda found: said.Crashed(),
+    ),
 )
 
 # Where two match at one place, the earlier counts.
@@ -391,15 +499,25 @@ FORMS: tuple[Form, ...] = (
     *WEIGHTS, *WARNINGS, *STATE, *RINGS, *KV, *MEMORY, *AFTER_CAPTURE, *SUMMARY, *REFUSALS, *OTHERS,
 )  # fmt: skip
 
+# How a message of the boot begins: what begins so is not the rest of a line before it.
+BEGINNINGS: tuple[str, ...] = (
+    "server_args", "Load weight ", "Mamba Cache", "KV Cache", "Disabling Radix Cache", "Memory pool end", "Capture ",
+)  # fmt: skip
+
 # Text that stands in every line of some form, for telling quickly whether a stretch of a log holds any. The search is
 # fastest for long texts with rare letters at their end.
-ANCHORS: tuple[str, ...] = (
-    "server_args", "Load weight ", "s allocated", "avail mem=", "max_total_num_tokens", "max_running_requests",
-    "max_total_tokens=", "max_num_reqs=", "Post-capture KV sizing", "KV Cache VA upper bound", "KV Cache skipped",
-    "KV pool holds", "Using KV cache dtype", "ReplaySSM ring buffers", "mba/linear-attention)",
-    "oaded weights leave no GPU", "Not enough memory. ", "no_buffer ", "extra buffer requires", "extra_buffer is not",
-    "extra_buffer_lazy unsupported", "hit an exception", "CUDA out of memory",
+_ALWAYS = (
+    "server_args", "Load weight ", "max_total_num_tokens", "max_running_requests", "max_num_reqs=",
+    "Post-capture KV sizing", "Using KV cache dtype", "ReplaySSM ring buffers", "mba/linear-attention)",
+    "oaded weights leave no GPU", "Not enough memory. ", "no_buffer ", "extra buffer requires", "extra_buffer",
+    "Disabling Radix Cache for", "decode side's max_slots", " decode server", "hit an exception",
 )  # fmt: skip
+ANCHORS: tuple[str, ...] = (
+    *_ALWAYS, "Mamba Cache", "KV Cache", "KV pool holds", "max_total_tokens=", "Memory pool end", "Capture ",
+    "out of memory", "sigquit", "mamba cache",
+)  # fmt: skip
+# Of a log of many megabytes: without lines that repeat what others say, and those that have lost their end.
+LONG_ANCHORS: tuple[str, ...] = (*_ALWAYS, "s allocated", "KV Cache VA upper bound", "avail mem=", "CUDA out of memory")
 DECODE_ANCHOR = "mamba usage: "  # in every batch while serving: looked for a few times only
 
 

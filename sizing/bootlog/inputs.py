@@ -13,6 +13,7 @@ from sizing.basics.problems import RefusedError
 from sizing.basics.units import number
 from sizing.bootlog.exact import Exact
 from sizing.bootlog.facts import Facts
+from sizing.bootlog.gather import architecture_of
 from sizing.bootlog.measure import Measured
 from sizing.bootlog.release import releases_text
 from sizing.bootlog.settings import latest
@@ -61,7 +62,7 @@ def inputs_of(facts: Facts, exact: Exact | None = None) -> Inputs:
 def _given(facts: Facts, exact: Exact) -> Iterator[_Given]:
     yield from _flags(facts)
     yield from (_Given(name, value, ASSUMED) for name, value in _tells_slots(facts, exact).items())
-    yield _Given("architecture", _architecture(facts, exact), MODEL)
+    yield _Given("architecture", _architecture(facts, exact), MODEL if exact.architecture else LOG)
     yield from _state(facts, exact)
     yield from _kv(facts, exact)
     yield from _drafts(facts, exact)
@@ -99,10 +100,12 @@ def _tells_slots(facts: Facts, exact: Exact) -> dict[str, Any]:
     return {}
 
 
-def _architecture(facts: Facts, exact: Exact) -> str | None:
-    """The architecture of the model that the bytes match, where the release of the log serves it."""
+def _architecture(facts: Facts, exact: Exact) -> str:
+    """The architecture of the model that the bytes match, or that the log names; empty where no release has it."""
     found = exact.architecture
-    return found if found and support_of(found, latest(facts.releases)).served else None
+    if found and support_of(found, latest(facts.releases)).served:
+        return found
+    return architecture_of(facts.model, facts.settings, facts.releases)
 
 
 def _gives(values: dict[str, Any], S: int) -> bool:
@@ -127,6 +130,8 @@ def _flags(facts: Facts) -> Iterator[_Given]:
         yield _Given(name, getattr(settings, name))
     yield _Given("dcp_size", facts.dcp_size)
     yield _Given("disaggregation_mode", settings.role)
+    yield _Given("disaggregation_decode_enable_radix_cache", settings.decode_radix)
+    yield _Given("skip_decode_lock", settings.skip_decode_lock)
     yield _Given("mamba_radix_cache_strategy", settings.strategy)
     yield _Given("linear_replayssm_cache_len", settings.ring_length)
     if settings.max_mamba_cache_size is not None:

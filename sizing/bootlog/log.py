@@ -3,21 +3,31 @@
 Source: boot-log-formats.md, SGLang 0.5.4 to 0.5.23.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from sizing.basics.problems import Problem
 from sizing.basics.units import count
-from sizing.bootlog.boots import boots_of, is_serving
+from sizing.bootlog.boots import BootLines, boots_of, died_later, is_serving
 from sizing.bootlog.engines import LOOKED_AT, OtherEngine, other_engine
 from sizing.bootlog.facts import Facts
 from sizing.bootlog.find import Finder, Line
 from sizing.bootlog.gather import facts_of
 from sizing.bootlog.refusals import RefusedBoot, refused_of
 from sizing.bootlog.said import Crashed
-from sizing.bootlog.text import MAX_BYTES, MAX_UNWRAPPED, Progress, Reader, chunks_of, unwrapped
+from sizing.bootlog.text import (
+    MAX_BYTES,
+    MAX_UNWRAPPED,
+    Progress,
+    Reader,
+    chunks_of,
+    prepared,
+    uncoloured,
+    widest,
+)
 
 WHERE = "log"
 MAX_BOOTS = 200  # of a log; a server that restarts more often needs another cure
@@ -35,6 +45,10 @@ class Boot(NamedTuple):
     """It ended with an exception that is no refusal."""
     serving: bool
     """It got as far as serving."""
+    died_later: bool
+    """Its pools were made, and it ended with an exception afterwards."""
+    server: int
+    """Which of the text's servers it is of, from 0."""
 
     @property
     def failed(self) -> bool:
@@ -49,12 +63,22 @@ class Boot(NamedTuple):
     @property
     def source(self) -> str:
         """The collector's mark of its first line, as a container's name; empty without one."""
-        return self.lines[0].source
+        return next((line.source for line in self.lines if line.source), "")
+
+    @property
+    def cut(self) -> tuple[Line, ...]:
+        """Lines that have lost their end, or what stood in their middle."""
+        return tuple(line for line in self.lines if line.cut)
+
+
+# What a text is: one with boots of SGLang, or why there is none.
+LogKind = Literal["boots", "not_a_log", "other_engine", "unreadable", "too_large"]
 
 
 class Log(NamedTuple):
     """A whole log."""
 
+    kind: LogKind
     boots: tuple[Boot, ...]
     """Oldest first; replicas are boots of their own."""
     other_engine: str | None
@@ -62,6 +86,24 @@ class Log(NamedTuple):
     problems: tuple[Problem, ...]
     lines_read: int
     bytes_read: int
+    flags_elsewhere: tuple[str, ...] = ()
+    """Launch flags in the text whose values stand in a file or a variable: `--config FILE`, `--tp-size $TP`."""
+    cut_short: bool = False
+    """Not all of it was there, or was read: a packed file that breaks off, too many bytes or lines."""
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """The collector's mark of each server in the text, in the order of their first boots."""
+        marks: dict[int, str] = {}
+        for boot in self.boots:
+            marks.setdefault(boot.server, boot.source)
+        return tuple(marks.values())
+
+    @property
+    def last_server(self) -> tuple[Boot, ...]:
+        """The boots of the server whose boot counts, oldest first."""
+        last = self.last
+        return tuple(boot for boot in self.boots if last is not None and boot.server == last.server)
 
     @property
     def last(self) -> Boot | None:
@@ -97,40 +139,73 @@ def read_chunks(chunks: Iterable[bytes], progress: Progress | None = None) -> Lo
     >>> log.last.facts.slots, round(log.last.facts.slot_bytes.value)
     (257, 56184165)
     """
-    reader, finder, head = Reader(chunks, progress), Finder(), bytearray()
-    found = boots_of(finder.lines(_watched(_blocks(reader), head)))
+    reader, head = Reader(chunks, progress), bytearray()
+    text = _blocks(reader)
+    finder = Finder(text.widest)
+    found = boots_of(finder.lines(_watched(text.blocks, head)))
     boots = tuple(map(_boot, found[-MAX_BOOTS:]))
     # SGLang's own lines count whatever else the log holds.
     other = None if boots else other_engine(bytes(head))
     return Log(
+        kind="boots" if boots else _why_none(reader, bytes(head), other),
         boots=() if other else boots,
         other_engine=other.name if other else None,
         problems=tuple(_problems(reader, finder, len(found), other)),
         lines_read=finder.lines_read,
         bytes_read=reader.bytes_read,
+        flags_elsewhere=_flags_elsewhere(bytes(head)) if boots else (),
+        cut_short=reader.broken or reader.too_long or finder.gave_up,
     )
 
 
-def _boot(lines: list[Line]) -> Boot:
+def _why_none(reader: Reader, head: bytes, other: OtherEngine | None) -> LogKind:
+    if other:
+        return "other_engine"
+    if reader.too_long:
+        return "too_large"
+    readable = head.strip() and b"\x00" not in head
+    return "unreadable" if reader.broken or not readable else "not_a_log"
+
+
+# A launch command in the log, as a container's start script echoes it: which of its values are not in the text.
+LAUNCH = re.compile(r"sglang(?:\.launch_server|[ .]serve)\b([^\n]{0,4000})")
+ELSEWHERE = re.compile(r"--config[ =][^\s'\"]{1,200}|--[\w-]{1,60}[ =][\"']?\$[\w{}]{1,80}")
+
+
+def _flags_elsewhere(head: bytes) -> tuple[str, ...]:
+    launches = LAUNCH.findall(head.decode("utf-8", "replace"))
+    return tuple(dict.fromkeys(flag for launch in launches for flag in ELSEWHERE.findall(launch)))
+
+
+def _boot(found: BootLines) -> Boot:
+    lines = found.lines
     return Boot(
         lines=tuple(lines),
         facts=facts_of(lines),
         refused=refused_of(lines),
         crashed=any(isinstance(line.said, Crashed) for line in lines),
         serving=is_serving(lines),
+        died_later=died_later(lines) and refused_of(lines) is None,
+        server=found.server,
     )
 
 
-def _blocks(reader: Reader) -> Iterator[bytes]:
-    """The blocks of a log; of a short one all at once, its wrapped lines made whole."""
+class _Text(NamedTuple):
+    """A log's blocks, and the longest line of a long one [characters], by what stands at its beginning."""
+
+    blocks: Iterable[bytes]
+    widest: int | None
+
+
+def _blocks(reader: Reader) -> _Text:
+    """The blocks of a log; a short one is one block, prepared as a whole."""
     blocks, short, size = reader.blocks(), [], 0
     for block in blocks:
         short.append(block)
         size += len(block)
         if size > MAX_UNWRAPPED:
-            yield from chain(short, blocks)
-            return
-    yield unwrapped(b"".join(short))
+            return _Text(uncoloured(chain(short, blocks)), widest(short))
+    return _Text([prepared(b"".join(short))], None)
 
 
 def _watched(blocks: Iterable[bytes], head: bytearray) -> Iterator[bytes]:

@@ -29,6 +29,14 @@ class Measured(NamedTuple):
         """Whether the printed figures allow this number."""
         return self.low <= number <= self.high
 
+    def meets(self, other: "Measured") -> bool:
+        """Whether one number can be both."""
+        return self.low <= other.high and other.low <= self.high
+
+    def times(self, factor: float) -> "Measured":
+        """So many times as much; `factor` is exact and not negative."""
+        return Measured(self.value * factor, self.low * factor, self.high * factor)
+
 
 def printed(text: str) -> Printed:
     """A figure from its digits: two decimals are known to half a hundredth.
@@ -48,6 +56,23 @@ def total(figures: Iterable[Printed]) -> Measured:
     given = list(figures)
     value, half = sum(figure.value for figure in given), sum(figure.half for figure in given)
     return Measured(value, value - half, value + half)
+
+
+def span(*parts: Measured) -> Measured:
+    """The sum of measured numbers."""
+    return Measured(*(sum(ends) for ends in zip(*parts, strict=True)))
+
+
+def common(measured: Iterable[Measured]) -> Measured | None:
+    """What all of these allow, in the middle of it; None where no number can be all of them, or there is none."""
+    given = list(measured)
+    if not given:
+        return None
+    low, high = max(each.low for each in given), min(each.high for each in given)
+    if low > high:
+        return None
+    inside = [each.value for each in given if low <= each.value <= high]
+    return Measured(min(inside) if inside else (low + high) / 2, low, high)
 
 
 def share(gib: Measured, parts: int) -> Measured:

@@ -6,15 +6,26 @@ Source: boot-log-formats.md, "Prefix". Rank parts come in either order; a collec
 import re
 from typing import NamedTuple
 
-# Colours, with the escape character as it is, as JSON writes it, or lost in a copy.
-COLOUR = re.compile(r"(?:\x1b|\\u001b|\\x1b|\\033|\^\[)?\[[0-9;]{0,12}m|\x1b\[[0-9;?]{0,12}[A-Za-z]")
+# Colours, with the escape character as it is, as JSON writes it, or lost in a copy; cursor moves and links too.
+COLOUR = re.compile(
+    r"(?:\x1b|\\u001b|\\x1b|\\033|\^\[)?\[[0-9;:]{0,40}m|\x1b\[[0-9;:?]{0,40}[A-Za-z]"
+    r"|\x1b\][^\x07\x1b\n]{0,400}(?:\x07|\x1b\\)|\x1b[()][0-9A-Z]"
+)
 BRACKET = re.compile(r"\[([^\[\]]{1,120})\]")
 PART = re.compile(r"\b(ATTN_CP|MOE_DP|DP|PP|TP|EP)(\d{1,5})\b")
-# Compose and Docker (`name-1  | `), kubectl --prefix (`[pod/a/b] `), Ray (`(Actor pid=1, ip=10.0.0.2) `).
-SOURCE = re.compile(r"^\s*(?:([\w.-]{1,80})\s{0,8}\| |\[(pod/[^\]]{1,160})\]|\(([^()]{1,120})\) )")
+# Compose and Docker (`name-1  | `), kubectl --prefix (`[pod/a/b] `), Ray (`(Actor pid=1, ip=10.0.0.2) `), stern
+# (`pod container [2026-`), others (`pod: [2026-`, `[pod] [2026-`), syslog and the journal (`Jan 15 10:00:05 node `).
+SOURCE = re.compile(
+    r"^\s*(?:([\w.-]{1,80})\s{0,8}\| |\[(pod/[^\]]{1,160})\]|\(([^()]{1,120})\) "
+    r"|([a-z0-9][a-z0-9.-]{1,80})(?: [a-z0-9][a-z0-9.-]{0,80})?(?: \u203a|:)? \[20\d\d-"
+    r"|\[([a-z][\w./-]{1,80})\] \[20\d\d-|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d ([\w.-]{1,80}) )"
+)
 PROCESS = re.compile(r"\bpid=\d+,?\s?")
 # How a new line of a log begins; what does not may be the rest of a wrapped one.
-NEW_LINE = re.compile(r"^[^\[]{0,160}\[(?:\d{4}-\d\d-\d\d|(?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d)|^\s*(?:#|Traceback|File )")
+NEW_LINE = re.compile(
+    r"^[^\[]{0,160}\[(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|(?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d)"
+    r"|^\s*(?:#|Traceback|File |\d{4}-\d\d-\d\d[T ]|[A-Z]\w{0,60}(?:Error|Exception): )"
+)
 
 
 class Rank(NamedTuple):

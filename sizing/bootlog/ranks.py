@@ -1,12 +1,16 @@
 """What one rank of a boot said: each line by its meaning, the first or the last where a rank prints several."""
 
 from collections.abc import Iterable
+from types import UnionType
 from typing import NamedTuple, TypeVar
 
 from sizing.bootlog import said
 from sizing.bootlog.find import Line
 from sizing.bootlog.measure import Measured, Printed, share, total
 from sizing.bootlog.prefix import Rank
+
+# Every S there is: the S table of compute-mamba-ratio.md, all strategies, with and without the decode-lock skip.
+POSSIBLE = (1, 3, 4, 5)
 
 T = TypeVar("T")
 
@@ -15,29 +19,70 @@ class RankReport(NamedTuple):
     """One rank. Sizes are in GiB as printed, bytes are computed from them; None where no line says it."""
 
     rank: Rank
+    model: str | None
+    """Of its first weights: a draft's come after them."""
     begin: Printed | None
     """Free memory before the first weights."""
     end: Printed | None
-    """Free memory after the last weights that were loaded before the pools: what they were sized from."""
+    """Free memory after the last weights that were loaded before the pools: what they were sized from. None where that
+    line has no number, or where nothing behind it says that no other weights followed."""
+    loads_draft: bool
+    """Weights of two classes before the pools: a draft model's are among them."""
     state: said.StatePool | None
     ring: said.Ring | None
     kv: said.KvPool | None
     """The target's pool."""
     draft_kv: said.KvPool | None
-    """A second pool of the same rank: a draft model's (section 5)."""
+    """A second pool of the same rank, or the only one behind `Memory pool end`: a draft model's (section 5)."""
+    kv_alone: bool
+    """One KV line and no `Memory pool end`: under speculation it may be either's."""
+    raised: said.Raised | None
+    reduced: said.Reduced | None
+    finalized: said.Finalized | None
+    short: said.ContextShort | None
     after_capture: said.AfterCapture
     capped: said.Capped | None
     summary: said.Summary | None
     unified: said.Unified | None
-    free: tuple[Printed, ...]
-    """Free memory as it went down: pools, captures, summary."""
+    idle: Printed | None
+    """Free memory when pools and graphs were made: the summary's, else what the last capture left."""
 
     @property
     def slots(self) -> int | None:
-        """K [slots], without the padding slot."""
+        """K [slots], without the padding slot: what was charged, where a decode server allocated more."""
+        if self.raised:
+            return self.raised.charged
         if self.state and self.state.slots is not None:
             return self.state.slots
-        return self.capped.slots if self.capped else self.unified.slots if self.unified else None
+        if self.capped and self.capped.slots is not None:
+            return self.capped.slots
+        return self.unified.slots if self.unified else self._slots_at_end
+
+    @property
+    def _slots_at_end(self) -> int | None:
+        """A count that stands at its line's end, where what runs leaves one S: with lost digits it would not."""
+        count, running = (
+            self.state.slots_at_end if self.state else None,
+            self.summary.requests if self.summary else None,
+        )
+        if count is None or not running:
+            return None
+        return count if sum(count // S >= running for S in POSSIBLE) == 1 else None
+
+    @property
+    def running(self) -> int | None:
+        """What the engine runs with [requests]: the last word on it."""
+        warned = [word.requests for word in (self.capped, self.reduced) if word is not None]
+        for found in (
+            self.after_capture.requests,
+            self.summary.requests if self.summary else None,
+            self.unified.requests if self.unified else None,
+            min(warned, default=None),
+            self.finalized.requests if self.finalized else None,
+        ):
+            if found is not None:
+                return found
+        return None
 
     @property
     def state_sizes(self) -> tuple[Printed, ...]:
@@ -67,9 +112,23 @@ class RankReport(NamedTuple):
             return self.after_capture.rows
         return self.kv.rows if self.kv else None
 
+    @property
+    def ssm_bytes(self) -> Measured | None:
+        """The SSM part of a slot [bytes]."""
+        if self.slot_bytes is None or self.state is None or self.state.slots is None:
+            return None
+        return share(self.state_sizes[1].measured, self.state.slots + 1)
+
+    @property
+    def kv_gib(self) -> Measured | None:
+        """The target's KV pool [GiB]: after capture, else as allocated; a reservation is no memory."""
+        if self.after_capture.size is not None:
+            return self.after_capture.size.measured
+        return total(self.kv.sizes) if self.kv and self.kv.sizes and not self.kv.reserved else None
+
     def token_bytes(self, page_size: int) -> Measured | None:
         """Bytes of one row of the target: the sizes cover the rows and one page (engine-sizing.md section 3)."""
-        if self.kv and self.kv.sizes and self.kv.rows + page_size:
+        if self.kv and self.kv.sizes and self.kv.rows is not None:
             return share(total(self.kv.sizes), self.kv.rows + page_size)
         if self.after_capture.size is not None and self.after_capture.rows:
             return share(self.after_capture.size.measured, self.after_capture.rows + page_size)
@@ -77,20 +136,9 @@ class RankReport(NamedTuple):
 
     def draft_token_bytes(self, page_size: int) -> Measured | None:
         """Bytes of one row of the draft's pool."""
-        if self.draft_kv is None or not self.draft_kv.sizes:
+        if self.draft_kv is None or not self.draft_kv.sizes or self.draft_kv.rows is None:
             return None
         return share(total(self.draft_kv.sizes), self.draft_kv.rows + page_size)
-
-    def pools_gib(self, with_draft_kv: bool) -> Measured | None:
-        """Everything that the pools take on this rank [GiB]; None where the state or the KV pool has no size."""
-        kv = (self.after_capture.size,) if self.after_capture.size else self.kv.sizes if self.kv else ()
-        reserved = self.kv is not None and self.kv.reserved and self.after_capture.size is None
-        if not self.state_sizes or not kv or reserved:
-            return None
-        drafts = [size for size in (self.state.draft_ssm, self.state.draft_conv) if size] if self.state else []
-        rings = list(self.ring.sizes) if self.ring else []
-        draft_kv = list(self.draft_kv.sizes) if self.draft_kv and with_draft_kv else []
-        return total([*self.state_sizes, *drafts, *rings, *kv, *draft_kv])
 
 
 def reports_of(lines: Iterable[Line]) -> tuple[RankReport, ...]:
@@ -103,32 +151,61 @@ def reports_of(lines: Iterable[Line]) -> tuple[RankReport, ...]:
 
 
 def _report(rank: Rank, words: list[said.Said]) -> RankReport:
-    pools = [word for word in words if isinstance(word, said.KvPool)]
-    ends = [word.available for word in _of(said.WeightsEnd, _before_pools(words)) if word.available]
-    begins = _of(said.WeightsBegin, words)
+    begins, ends = _of(said.WeightsBegin, words), _of(said.WeightsEnd, words)
+    before = _of(said.WeightsEnd, _before_pools(words))
+    target, draft, alone = _kv_pools(words)
+    first = next(iter(_of(said.WeightsBegin | said.WeightsEnd, words)), None)
     return RankReport(
         rank=rank,
-        begin=begins[0].available if begins else None,
-        end=ends[-1] if ends else None,
+        model=ends[0].model if ends else None,
+        begin=begins[0].available if begins and first is begins[0] else None,
+        end=before[-1].available if before and _loaded(words) else None,
+        loads_draft=len({end.model for end in before if end.model}) > 1,
         state=_first(said.StatePool, words),
         ring=_first(said.Ring, words),
-        kv=pools[0] if pools else None,
-        draft_kv=pools[1] if len(pools) > 1 else None,
+        kv=target,
+        draft_kv=draft,
+        kv_alone=alone,
+        raised=_first(said.Raised, words),
+        reduced=_first(said.Reduced, words),
+        finalized=_first(said.Finalized, words),
+        short=_first(said.ContextShort, words),
         after_capture=_merged(_of(said.AfterCapture, words)),
         capped=_first(said.Capped, words),
         summary=_first(said.Summary, words),
         unified=_first(said.Unified, words),
-        free=tuple(_free(words)),
+        idle=_idle(words),
     )
+
+
+def _kv_pools(words: list[said.Said]) -> tuple[said.KvPool | None, said.KvPool | None, bool]:
+    """The target's KV pool, the draft's, and whether the only one could be either's.
+
+    After each pool set stands `Memory pool end` (section 6): what comes behind the first of them is the draft's.
+    """
+    ends = [at for at, word in enumerate(words) if isinstance(word, said.PoolEnd)]
+    first_end = ends[0] if ends else len(words)
+    before = _of(said.KvPool, words[:first_end])
+    after = _of(said.KvPool, words[first_end:])
+    drafts = before[1:] + after
+    return before[0] if before else None, drafts[0] if drafts else None, len(before) == 1 and not after and not ends
+
+
+def _loaded(words: list[said.Said]) -> bool:
+    """Whether every weight that was begun before the pools has ended, and something stands behind the last end."""
+    before = _before_pools(words)
+    ends = [at for at, word in enumerate(before) if isinstance(word, said.WeightsEnd)]
+    return bool(ends) and not _of(said.WeightsBegin, before[ends[-1] :]) and (len(words) > ends[-1] + 1)
 
 
 def _before_pools(words: list[said.Said]) -> list[said.Said]:
     """What was said before the first pool; the draft of releases before 0.5.14 loads its weights after it."""
-    first = next((at for at, word in enumerate(words) if isinstance(word, said.StatePool | said.KvPool)), len(words))
+    pools = said.StatePool | said.KvPool | said.PoolEnd
+    first = next((at for at, word in enumerate(words) if isinstance(word, pools)), len(words))
     return words[:first]
 
 
-def _of(kind: type[T], words: Iterable[object]) -> list[T]:
+def _of(kind: type[T] | UnionType, words: Iterable[object]) -> list[T]:
     return [word for word in words if isinstance(word, kind)]
 
 
@@ -144,8 +221,9 @@ def _merged(words: list[said.AfterCapture]) -> said.AfterCapture:
     return merged
 
 
-def _free(words: list[said.Said]) -> Iterable[Printed]:
-    for word in words:
-        if isinstance(word, said.PoolEnd | said.Capture) or (isinstance(word, said.Summary) and word.available):
-            assert word.available is not None
-            yield word.available
+def _idle(words: list[said.Said]) -> Printed | None:
+    for summary in _of(said.Summary, words):
+        if summary.available:
+            return summary.available
+    captures = [word for word in _of(said.Capture, words) if word.ended]
+    return captures[-1].available if captures else None

@@ -21,7 +21,7 @@ class RefusedBoot(NamedTuple):
     """The K that the engine computed; it may be negative, and is then no number of slots."""
     rest_gib: float | None
     slot_bytes: int | None
-    """From `mamba_cache_per_req`, whose MB is MiB with two decimals."""
+    """From `mamba_cache_per_req`, whose MB is MiB with two decimals; with its ends it is in the facts."""
 
 
 def refused_of(lines: list[Line]) -> RefusedBoot | None:
@@ -31,12 +31,13 @@ def refused_of(lines: list[Line]) -> RefusedBoot | None:
         return None
     numbers = line.said.numbers
     slots, per_request = numbers.get("max_mamba_cache_size"), numbers.get("mamba_cache_per_req")
+    rest = numbers.get("total_rest_memory")
     refusal = Refusal(kind=line.said.kind, engine_words=_inert(line.text), cure=_cure(line.said))
     return RefusedBoot(
         refusal,
-        None if slots is None else int(slots),
-        numbers.get("total_rest_memory"),
-        None if per_request is None else round(per_request * MIB),
+        None if slots is None else int(slots.value),
+        None if rest is None else rest.value,
+        None if per_request is None else round(per_request.value * MIB),
     )
 
 
@@ -61,9 +62,9 @@ def _cure(said: Refused) -> str:
 
 def _no_state_memory(said: Refused) -> str:
     rest = said.numbers.get("total_rest_memory")
-    if rest is not None and rest <= 0:
+    if rest is not None and rest.value <= 0:
         return (
-            f"rest is {number(rest)} GiB: weights and the share that --mem-fraction-static keeps back take more than "
-            "the GPU has. No ratio helps; raise --mem-fraction-static, or use more or larger GPUs."
+            f"rest is {number(rest.value)} GiB: weights and the share that --mem-fraction-static keeps back take more "
+            "than the GPU has. No ratio helps; raise --mem-fraction-static, or use more or larger GPUs."
         )
     return "The state budget holds no slot: raise --mem-fraction-static, or --mamba-full-memory-ratio."

@@ -26,9 +26,9 @@ class Arguments(NamedTuple):
 
 
 class WeightsBegin(NamedTuple):
-    """Section 2: free memory before weights."""
+    """Section 2: free memory before weights; None in a line that is cut."""
 
-    available: Printed
+    available: Printed | None
 
 
 class WeightsEnd(NamedTuple):
@@ -39,11 +39,11 @@ class WeightsEnd(NamedTuple):
 
 
 class Capped(NamedTuple):
-    """Section 3: the only line that states S."""
+    """Section 3: the only line that states S. A line that is cut has the requests alone, or the slots too."""
 
     requests: int
-    slots: int
-    S: int
+    slots: int | None = None
+    S: int | None = None
 
 
 class Reduced(NamedTuple):
@@ -66,6 +66,22 @@ class Finalized(NamedTuple):
     requests: int
 
 
+class Raised(NamedTuple):
+    """Section 5: a PD decode server allocates more slots than it was charged."""
+
+    charged: int
+    allocated: int
+
+
+class RadixOff(NamedTuple):
+    """The engine turned the radix cache off by itself: for a model, or on a PD decode server (section 5)."""
+
+    words: str
+
+
+DraftStates = Literal["none", "printed", "unknown"]
+
+
 class StatePool(NamedTuple):
     """Section 4: the state pool of one rank. The sizes cover `slots` + 1."""
 
@@ -74,12 +90,16 @@ class StatePool(NamedTuple):
     ssm: Printed | None = None
     draft_ssm: Printed | None = None
     draft_conv: Printed | None = None
+    drafts: DraftStates = "unknown"
+    """none: the line ends without them; unknown: it may have lost its end."""
+    slots_at_end: int | None = None
+    """A count with nothing behind it but the line's end: it may have lost digits."""
 
 
 class Ring(NamedTuple):
     """Section 4: ReplaySSM rings."""
 
-    length: int
+    length: int | None
     fold: bool | None
     """True is KDA, a ring on each of N + 1 slots; False is GDN; None where the line does not say."""
     sizes: tuple[Printed, ...]
@@ -88,7 +108,7 @@ class Ring(NamedTuple):
 class KvPool(NamedTuple):
     """Section 5: the KV pool of one rank, or a draft's. The sizes, one or K and V, cover `rows` + a page."""
 
-    rows: int
+    rows: int | None
     sizes: tuple[Printed, ...]
     dtype: str | None
     reserved: bool = False
@@ -100,9 +120,9 @@ class NoKvPool(NamedTuple):
 
 
 class PoolEnd(NamedTuple):
-    """Section 6: free memory after a pool set."""
+    """Section 6: free memory after a pool set; None in a line that is cut."""
 
-    available: Printed
+    available: Printed | None
 
 
 class AfterCapture(NamedTuple):
@@ -115,15 +135,17 @@ class AfterCapture(NamedTuple):
 
 
 class Capture(NamedTuple):
-    """Section 8: free memory around graph capture."""
+    """Section 8: free memory around graph capture; None in a line that is cut."""
 
-    available: Printed
+    available: Printed | None
+    ended: str = ""
+    """The word `end` where it is what a capture left."""
 
 
 class Summary(NamedTuple):
     """Section 9: the scheduler's line. `tokens` are rows of a rank up to 0.5.20, logical since 0.5.21."""
 
-    tokens: int
+    tokens: int | None
     requests: int | None = None
     context: int | None = None
     chunked: int | None = None
@@ -163,7 +185,7 @@ class Refused(NamedTuple):
     """The engine would not start (engine-sizing.md section 8); numbers as printed, under the engine's names."""
 
     kind: RefusalKind
-    numbers: dict[str, float]
+    numbers: dict[str, Printed]
 
 
 class Crashed(NamedTuple):
@@ -178,6 +200,8 @@ Said = (
     | Reduced
     | TokensLowered
     | Finalized
+    | Raised
+    | RadixOff
     | StatePool
     | Ring
     | KvPool

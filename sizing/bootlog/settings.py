@@ -1,6 +1,6 @@
 """What a boot's arguments line says of its flags, in the names of a Scenario's inputs. None is not said."""
 
-from typing import NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.bootlog.said import Arguments, Value
@@ -50,11 +50,25 @@ class Settings(NamedTuple):
     algorithm: Algorithm | None = None
     draft_tokens: int | None = None
     """0 where the line says that there is no speculation; None under speculation without a number."""
+    draft_steps: int | None = None
+    draft_topk: int | None = None
     replayssm: ReplaySsm | None = None
     ring_length: int | None = None
     context_length: int | None = None
     role: Role | None = None
     unified: bool | None = None
+    decode_radix: bool | None = None
+    skip_decode_lock: bool | None = None
+    """A variable of the environment: never in a log."""
+
+
+def with_given(settings: Settings, given: Settings | None) -> Settings:
+    """The flags of a log, filled up with those that are known from elsewhere."""
+    if given is None:
+        return settings
+    filled: dict[str, Any] = {name: value for name, value in given._asdict().items() if getattr(settings, name) is None}
+    filled |= {"stated": settings.stated or given.stated, "complete": settings.complete or given.complete}
+    return settings._replace(**filled)
 
 
 def settings_of(arguments: Arguments | None) -> Settings:
@@ -86,11 +100,14 @@ def settings_of(arguments: Arguments | None) -> Settings:
         mamba_track_interval=_whole(values, "mamba_track_interval"),
         algorithm=_one_of(values, "speculative_algorithm", get_args(Algorithm)),
         draft_tokens=_drafts(values),
+        draft_steps=_whole(values, "speculative_num_steps"),
+        draft_topk=_whole(values, "speculative_eagle_topk"),
         replayssm=_replayssm(values),
         ring_length=_whole(values, "linear_replayssm_cache_len"),
         context_length=_whole(values, "context_length"),
         role=_one_of(values, "disaggregation_mode", get_args(Role)),
         unified=_flag(values, "enable_unified_memory"),
+        decode_radix=_flag(values, "disaggregation_decode_enable_radix_cache"),
     )
 
 

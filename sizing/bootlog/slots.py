@@ -9,15 +9,14 @@ from typing import Literal, NamedTuple
 from pydantic import ValidationError
 
 from sizing.basics.problems import RefusedError
-from sizing.bootlog.ranks import RankReport
+from sizing.bootlog.ranks import POSSIBLE, RankReport
 from sizing.bootlog.settings import Settings
 from sizing.engine.slots_per_request import slots_per_request
+from sizing.releases.architectures import ARCHITECTURES, support_of
 from sizing.releases.rules import RELEASES, Release
 from sizing.scenario.inputs import Scenario
 
-SlotsFrom = Literal["clamp warning", "radix cache off", "flags", "slots and requests"]
-# Every S there is: the S table of compute-mamba-ratio.md, all strategies, with and without the decode-lock skip.
-POSSIBLE = (1, 3, 4, 5)
+SlotsFrom = Literal["clamp warning", "refusal", "radix cache off", "flags", "slots and requests"]
 
 
 class SlotsPerRequest(NamedTuple):
@@ -29,17 +28,31 @@ class SlotsPerRequest(NamedTuple):
 
 
 def slots_per_request_of(
-    reports: tuple[RankReport, ...], settings: Settings, releases: tuple[Release, ...], slots: int | None
+    reports: tuple[RankReport, ...],
+    settings: Settings,
+    releases: tuple[Release, ...],
+    slots: int | None,
+    refused: int | None = None,
+    *,
+    radix_off: bool = False,
+    model: str = "",
+    architecture: str = "",
 ) -> SlotsPerRequest:
-    """S of a boot [slots per running request]."""
-    capped = next((report.capped for report in reports if report.capped), None)
-    running = max((report.summary.requests or 0 for report in reports if report.summary), default=0)
+    """S of a boot [slots per running request].
+
+    `refused` is the S that a refusal names, `model` the class as the log or the catalogue names it, `architecture` the
+    same where a release that the log may be of serves it.
+    """
+    capped = {report.capped.S for report in reports if report.capped and report.capped.S}
+    running = min((report.running for report in reports if report.running is not None), default=0)
     possible = _possible(slots, running, any(report.kv for report in reports))
-    if capped:
-        return SlotsPerRequest(capped.S, "clamp warning", possible)
-    if settings.disable_radix_cache:
+    if len(capped) == 1:
+        return SlotsPerRequest(min(capped), "clamp warning", possible)
+    if refused:
+        return SlotsPerRequest(refused, "refusal", possible)
+    if settings.disable_radix_cache or radix_off or _never_has_radix(model, releases):
         return SlotsPerRequest(1, "radix cache off", possible)
-    by_flags = _by_flags(settings, releases)
+    by_flags = _by_flags(settings, releases, architecture)
     if len(by_flags) == 1 and by_flags <= set(possible):
         return SlotsPerRequest(min(by_flags), "flags", possible)
     if len(possible) == 1:
@@ -54,24 +67,47 @@ def _possible(slots: int | None, running: int, started: bool) -> tuple[int, ...]
     return tuple(S for S in POSSIBLE if slots // S >= max(running, 1))
 
 
-def _by_flags(settings: Settings, releases: tuple[Release, ...]) -> set[int]:
-    """S by the flags under every release that the log may be of; empty where the flags are not in the log."""
-    if settings.disable_radix_cache is None or settings.draft_tokens is None:
+def _never_has_radix(model: str, releases: tuple[Release, ...]) -> bool:
+    """Whether every release that the log may be of turns the radix cache off for this model.
+
+    Lines of releases that do not serve the model are a patch's: all releases that do serve it count then.
+    """
+    serving = [release for release in RELEASES if support_of(model, release).served]
+    possible = [release for release in releases if release in serving] or serving
+    return bool(model) and bool(possible) and all(support_of(model, release).radix_off for release in possible)
+
+
+def _by_flags(settings: Settings, releases: tuple[Release, ...], architecture: str) -> set[int]:
+    """S by the flags under every release that the log may be of; empty where not all of them are known.
+
+    What `auto` gives depends on the model: where no line names it, every model that there is counts.
+    """
+    if not settings.complete or settings.disable_radix_cache is None or settings.draft_tokens is None:
         return set()
+    inputs = {
+        "model": "",
+        "D": settings.draft_tokens,
+        "speculative_algorithm": settings.algorithm or "EAGLE",
+        "mamba_radix_cache_strategy": settings.strategy or "auto",
+        "disable_overlap_schedule": settings.disable_overlap_schedule or False,
+        "disaggregation_mode": settings.role or "null",
+        "disaggregation_decode_enable_radix_cache": settings.decode_radix or False,
+        "page_size": settings.page_size or 1,
+        "pp_size": settings.pp_size or 1,
+        "state_bytes_all_stages": Scenario().state_bytes_per_slot,
+        "skip_decode_lock": settings.skip_decode_lock or False,
+        "mamba_track_interval": settings.mamba_track_interval or Scenario().mamba_track_interval,
+    }
+    try:
+        asked = Scenario.model_validate(inputs)
+    except ValidationError:
+        return set()
+    models = (architecture,) if architecture or settings.strategy not in (None, "auto") else tuple(ARCHITECTURES)
     found = set()
     for release in releases or RELEASES:
-        inputs = {
-            "release": release,
-            "D": settings.draft_tokens,
-            "mamba_radix_cache_strategy": settings.strategy or "auto",
-            "disable_overlap_schedule": settings.disable_overlap_schedule or False,
-            "page_size": settings.page_size or 1,
-            "pp_size": settings.pp_size or 1,
-            "state_bytes_all_stages": Scenario().state_bytes_per_slot,
-            "mamba_track_interval": settings.mamba_track_interval or Scenario().mamba_track_interval,
-        }
-        try:
-            found.add(slots_per_request(Scenario.model_validate(inputs)))
-        except (RefusedError, ValidationError):  # a release that refuses these flags did not print this log
-            continue
+        for model in models:
+            try:
+                found.add(slots_per_request(asked.model_copy(update={"release": release, "architecture": model})))
+            except RefusedError:  # a release that refuses these flags did not print this log
+                continue
     return found

@@ -4,15 +4,21 @@ Memory stays bounded: no block is larger than what came in one piece, or than BL
 """
 
 import codecs
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from sizing.bootlog.forms import BEGINNINGS, CUT
+from sizing.bootlog.prefix import NEW_LINE, plain
+
 MAX_BYTES = 200 * 2**20  # what is read of a log, unpacked
 BLOCK = 2**20
 MAX_UNWRAPPED = 4 * 2**20  # what is looked through for wrapped lines: a paste, not a file of serving logs
 NARROWEST, FEWEST = 40, 3  # a terminal's width, and how many lines of exactly that length tell that it wrapped them
+LONGEST_CODE = 64  # bytes of a colour code
+CODES = re.compile(rb"\x1b\[[0-9;:?]{0,40}[A-Za-z]|\x1b\][^\x07\x1b\n]{0,400}(?:\x07|\x1b\\)|\x1b[()][0-9A-Z]")
 
 Progress = Callable[[int], None]
 GZIP = b"\x1f\x8b"
@@ -129,26 +135,60 @@ def chunks_of(path: Path) -> Iterator[bytes]:
             yield block
 
 
-def unwrapped(text: bytes) -> bytes:
-    """A text whose lines a terminal broke at its width, with those lines whole again.
+def prepared(text: bytes) -> bytes:
+    """A short text as it is read: no colours, broken lines made whole, and a mark where an end may be a cut.
+
+    A width that cuts lines leaves the cut ones longest, so behind every line as long as the longest stands CUT, and
+    behind the last one: nothing says that it goes no further. A line's end counts only where there is no CUT.
+    """
+    raw = text.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
+    lines = [plain(line) for line in raw]
+    widths = (max(map(len, raw)), max(map(len, lines)))
+    last = max((at for at, line in enumerate(lines) if line.strip()), default=0)
+    marked = [
+        line + CUT if line.strip() and (at == last or len(raw[at]) == widths[0] or len(line) == widths[1]) else line
+        for at, line in enumerate(lines)
+    ]
+    return "\n".join(_unwrapped(lines, marked)).encode()
+
+
+def _unwrapped(lines: list[str], marked: list[str]) -> list[str]:
+    """The marked lines, those that a terminal broke at its width whole again.
 
     Several lines of exactly the same greatest length are its sign; a line that begins as a log's lines do stays.
-
-    >>> unwrapped((b"x" * 40 + bytes([10])) * 3 + b"y").count(b"x" * 120 + b"y")
-    1
     """
-    lines = text.replace(b"\r\n", b"\n").split(b"\n")
     width = max(map(len, lines))
     if width < NARROWEST or sum(len(line) == width for line in lines) < FEWEST:
-        return text
-    joined = bytearray()
-    for line, after in zip(lines, [*lines[1:], b""], strict=True):
-        joined += line
-        if len(line) != width or begins_anew(after):
-            joined += b"\n"
-    return bytes(joined)
+        return marked
+    joined: list[str] = []
+    parts: list[str] = []
+    for line, mark, after in zip(lines, marked, [*lines[1:], ""], strict=True):
+        goes_on = len(line) == width and after != "" and not begins_anew(after)
+        parts.append(line if goes_on else mark)
+        if not goes_on:
+            joined.append("".join(parts))
+            parts = []
+    return joined
 
 
-def begins_anew(line: bytes) -> bool:
-    """Whether a line begins as a line of a log does: with a date in brackets, perhaps behind a collector's mark."""
-    return b"[20" in line[:120]
+def begins_anew(line: str) -> bool:
+    """Whether a line begins as a line of a log does: with a time or a rank in brackets, or a message of the boot."""
+    return bool(NEW_LINE.search(line[:300])) or line.lstrip().startswith(BEGINNINGS)
+
+
+def uncoloured(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """The blocks of a long log without colours; a code that two blocks share is held back until it is whole."""
+    held = b""
+    for block in blocks:
+        block = held + block
+        begins = block.rfind(b"\x1b", max(len(block) - LONGEST_CODE, 0))
+        held = block[begins:] if begins >= 0 else b""
+        block = block[:begins] if begins >= 0 else block
+        yield CODES.sub(b"", block) if b"\x1b" in block else block
+    if held:
+        yield CODES.sub(b"", held)
+
+
+def widest(blocks: Iterable[bytes]) -> int:
+    """The most characters of a line in these blocks: a line as long as that may be cut."""
+    return max(len(line) for line in b"".join(blocks).decode("utf-8", "replace").split("\n"))

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from sizing.bootlog import Boot, Log, read_chunks, read_file
-from sizing.bootlog.diagnosis import Diagnosis, as_printed, diagnose, likely_model, models_that_fit, no_cure, readings
-from sizing.cli.shared import REFUSED, USAGE_ERROR, aligned, stop, stop_with
+from sizing.bootlog.diagnosis import Diagnosis, readings
+from sizing.cli.shared import USAGE_ERROR, aligned, head, print_json, stop, stop_with
+from sizing.command import Command, read_command
 from sizing.exchange.answer import SizingAnswer
-from sizing.explain.launch_flags import flags
+from sizing.exchange.log_answer import log_answer
 from sizing.scenario.from_model import servable
-from sizing.scenario.inputs import DEFAULTS, Scenario, read_scenario
+from sizing.scenario.inputs import Scenario, read_scenario
 
 CHUNK = 2**20  # bytes of a log that are read at a time
 
@@ -26,50 +27,56 @@ def add(commands: Any) -> None:
     )
     log.add_argument("file", metavar="FILE", help="boot log, or - for standard input")
     log.add_argument("--model", metavar="NAME", help="a name of the catalogue, for exact bytes (the one that fits)")
-    log.add_argument("--length", metavar="L", type=int, default=DEFAULTS["L"], help="context per request [tokens]")
+    log.add_argument("--command", metavar="COMMAND", help="file with the launch command behind the log")
+    log.add_argument("--L", "--length", metavar="L", dest="length", help="context per request [tokens]")
     log.add_argument("--json", action="store_true", help="print the answer as JSON instead of tables")
     log.set_defaults(run=run, answer=SizingAnswer)
 
 
 def run(options: argparse.Namespace) -> int:
     """Read and print; gives the exit status."""
-    if not isinstance(stated := read_scenario({"L": options.length}), Scenario):
-        stop(stated)
+    L = None if options.length is None else _length(options.length)
+    if options.model and options.model not in servable():
+        stop_with(f"{options.model} is no model of the catalogue that has both pools.", where="--model")
+    command = None if options.command is None else _read_command(options.command)
     log = _read_log(options.file)
-    for problem in log.problems:
+    found = log_answer(log, command, L, options.model)
+    if options.json:
+        return print_json(found.answer)
+    for problem in (*log.problems, *(command.problems if command else ())):
         print(problem.sentence, file=sys.stderr)
-    if log.last is None:
+    if log.last is None or found.found is None:
         return USAGE_ERROR
-    boot, facts = log.last, log.last.facts
-    model = options.model if options.model is not None else likely_model(facts, models_that_fit(facts))
-    if model and model not in servable():
-        stop_with(f"{model} is no model of the catalogue that has both pools.", where="--model")
-    found = diagnose(facts, model=model, stated={"L": options.length})
-    print("\n".join(_log_lines(boot, found, options.length)))
-    return REFUSED if boot.refused else 0
+    print("\n".join(_log_lines(log.last, found.found, found.answer)))
+    return found.answer.status
 
 
-def _log_lines(boot: Boot, found: Diagnosis, length: int) -> list[str]:
-    """What was read, beside what is predicted, and what is missing or was assumed."""
-    if boot.refused:
-        lines = [boot.refused.refusal.sentence]
-    else:
-        lines = [" ".join(as_printed(boot.facts, length)) or "This log does not say what runs."]
+def _length(text: str) -> int:
+    stated = read_scenario({"L": text})
+    return stated.L if isinstance(stated, Scenario) else stop(stated)
+
+
+def _log_lines(boot: Boot, found: Diagnosis, answer: SizingAnswer) -> list[str]:
+    """The answer, what was read beside what is predicted, and what is missing or was assumed."""
+    lines = [answer.words, *(f"{notice.words}" for notice in answer.notices)]
     table = [
-        (name, value, f"{between}  {source}".strip()) for name, value, between, source in readings(boot.facts, found)
+        (name, value, f"{between}  {source}".strip()) for name, value, between, source in readings(found.facts, found)
     ]
     lines += ["", *aligned(table)]
     if found.beside and not boot.refused:
         beside = [(row.quantity, f"{row.predicted} / {row.printed}", row.why) for row in found.beside]
         lines += ["", "predicted / printed:", *aligned(beside)]
-    sentences = [*boot.facts.conflicts, *(problem.sentence for problem in found.problems), found.refused]
-    lines += ["", *sentences, *found.inputs.missing, *found.inputs.assumed]
-    if boot.refused:
+    lines += ["", *boot.facts.conflicts, *found.inputs.missing, *found.inputs.assumed]
+    if answer.flags is None:
         return lines
-    if why_not := no_cure(found, None):
-        return [*lines, "", why_not]
-    words = flags(found.sizing) if found.sizing else None
-    return [*lines, "", f"set: {words.ratio or words.pin}", words.why] if words else lines
+    return [*lines, "", f"set: {' '.join(answer.flags)}", *((answer.command,) if answer.command else ())]
+
+
+def _read_command(file: str) -> Command:
+    try:
+        return read_command(head(file))
+    except (OSError, ValueError) as error:
+        stop_with(f"{file} cannot be read ({error.__class__.__name__}). Name a launch command.", where="--command")
 
 
 def _read_log(file: str) -> Log:

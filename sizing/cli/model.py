@@ -7,24 +7,25 @@ from typing import Any, get_args
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.problems import shown
 from sizing.basics.units import count, number
-from sizing.cli.shared import aligned, print_json, standard_input, stop, stop_with
+from sizing.cli.shared import aligned, print_answer, print_json, standard_input, stop, stop_with
 from sizing.exchange.answer import ModelAnswer
+from sizing.exchange.model_answer import KINDS, draft_answer, model_answer, unsized_draft_answer
 from sizing.models import (
+    Draft,
     Geometry,
     ModelRefusedError,
     byte_steps,
     charged_bytes,
-    kv_bytes_per_token,
+    is_draft,
     most_kv_bytes,
     read_config,
-    read_folder,
+    read_draft,
     stages,
     state_bytes,
 )
-from sizing.models.fields import MAX_FILE_BYTES
-from sizing.models.summary import layers_in_words
-from sizing.scenario.from_model import Widths, draft_bytes, geometry_of, suggested
-from sizing.specification import token_equiv
+from sizing.models.fields import MAX_FILE_BYTES, parse
+from sizing.models.reading import CONFIG, QUANTISATION
+from sizing.scenario.from_model import Widths, geometry_of, suggested
 
 
 def add(commands: Any) -> None:
@@ -49,68 +50,89 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Derive and print; gives the exit status."""
     try:
-        geometry = _geometry(options.config)
-        asks = suggested(geometry)
-        ssm, kv = options.ssm_dtype or asks["mamba_ssm_dtype"], options.kv_dtype or asks["kv_cache_dtype"]
-        steps = byte_steps(geometry, options.tp, kv, options.dcp, ssm, options.conv_dtype)
-        across = stages(geometry, options.pp)
+        config = _read(options.config)
+        if isinstance(config, Draft | ModelRefusedError):
+            return print_answer(options, _of_draft(config, options))
+        widths = _widths(config, options)
+        answer = model_answer(config, widths)
+        if options.json:
+            return print_json(answer)
+        lines = _lines(config, widths, answer)
     except ModelRefusedError as refused:
-        stop([refused.problem], "not_served")
-    slot = state_bytes(geometry, options.tp, ssm, options.conv_dtype).total
-    token = kv_bytes_per_token(geometry, options.tp, kv, options.dcp)
-    words = layers_in_words(geometry)
-    answer = ModelAnswer(
-        words=words,
-        state_bytes_per_slot=slot,
-        kv_bytes_per_token=token,
-        draft_kv_bytes_per_token=_draft_bytes(geometry, options, ssm, kv),
-        token_equiv=token_equiv(slot, token) if token else None,
-        family=geometry.family,
-        state_layers=len(geometry.state_layers),
-        kv_layers=len(geometry.kv_layers),
-        is_draft=False,
-    )
-    if options.json:
-        return print_json(answer)
-    print(words)
-    print("\n".join(aligned([(step.quantity, step.result, f"{step.formula}: {step.numbers}") for step in steps])))
-    if token:
-        print(f"  token_equiv {number(token_equiv(slot, token))} tokens per slot ({ssm} SSM, {kv} KV, TP{options.tp})")
-    if options.pp > 1:
-        most = most_kv_bytes(geometry, across, options.tp, kv, options.dcp)
-        charged = count(charged_bytes(geometry, slot, across))
-        print(f"  {options.pp} stages: every rank is charged {charged} bytes a slot, at most {count(most)} a token")
-    for note in geometry.notes:
-        print(note)
+        stop([refused.problem], KINDS[refused.kind])
+    print("\n".join(lines))
     return answer.status
 
 
-def _draft_bytes(geometry: Geometry, options: argparse.Namespace, ssm: StateDtype, kv: KvDtype) -> int:
-    """One KV row of the model's own draft head [bytes per rank]."""
-    widths = Widths(
+def _lines(geometry: Geometry, widths: Widths, answer: ModelAnswer) -> list[str]:
+    """The formulas with their numbers, and what all stages charge."""
+    tp, ssm, kv, dcp = widths.tp_size, widths.ssm, widths.kv, widths.dcp_size
+    steps = byte_steps(geometry, tp, kv, dcp, ssm, widths.conv)
+    lines = [
+        answer.words,
+        *aligned([(step.quantity, step.result, f"{step.formula}: {step.numbers}") for step in steps]),
+    ]
+    if isinstance(answer.token_equiv, float):
+        lines.append(f"  token_equiv {number(answer.token_equiv)} tokens per slot ({ssm} SSM, {kv} KV, TP{tp})")
+    if widths.pp_size > 1:
+        across = stages(geometry, widths.pp_size)
+        most = most_kv_bytes(geometry, across, tp, kv, dcp)
+        charged = count(charged_bytes(geometry, state_bytes(geometry, tp, ssm, widths.conv).total, across))
+        stage = (
+            f"  {widths.pp_size} stages: every rank is charged {charged} bytes a slot, at most {count(most)} a token"
+        )
+        lines.append(stage)
+    return [*lines, *geometry.notes]
+
+
+def _widths(geometry: Geometry, options: argparse.Namespace) -> Widths:
+    asks = suggested(geometry)
+    return Widths(
         tp_size=options.tp,
         attn_dp_size=1,
         dcp_size=options.dcp,
-        pp_size=1,
-        ssm=ssm,
+        pp_size=options.pp,
+        ssm=options.ssm_dtype or asks["mamba_ssm_dtype"],
         conv=options.conv_dtype,
-        kv=kv,
+        kv=options.kv_dtype or asks["kv_cache_dtype"],
     )
-    return draft_bytes(geometry, widths)
 
 
-def _geometry(config: str) -> Geometry:
-    """A catalogued name, a folder, a file or standard input. Raises ModelRefusedError."""
+def _of_draft(draft: Draft | ModelRefusedError, options: argparse.Namespace) -> ModelAnswer:
+    if isinstance(draft, ModelRefusedError):
+        return unsized_draft_answer(draft)
+    return draft_answer(draft, options.tp, options.kv_dtype or draft.kv_dtype_auto)
+
+
+def _read(config: str) -> Geometry | Draft | ModelRefusedError:
+    """A catalogued name, a folder, a file or standard input; of a draft model what it is, or why it is not sized.
+
+    Raises ModelRefusedError.
+    """
     try:
         return geometry_of(config)
     except KeyError:
         pass
+    folder = Path(config)
     try:
+        if folder.is_dir():
+            data, quantisation = (folder / CONFIG).read_bytes(), folder / QUANTISATION
+            return _geometry(data[: MAX_FILE_BYTES + 1], quantisation.read_bytes() if quantisation.exists() else None)
         if config == "-":
-            return read_config(standard_input(MAX_FILE_BYTES))
-        if Path(config).is_dir():
-            return read_folder(Path(config))
-        with Path(config).open("rb") as file:
-            return read_config(file.read(MAX_FILE_BYTES + 1))
+            return _geometry(standard_input(MAX_FILE_BYTES))
+        with folder.open("rb") as file:
+            return _geometry(file.read(MAX_FILE_BYTES + 1))
     except (OSError, ValueError):
         stop_with(f"{shown(config)} is no name of the catalogue, and no file or folder to read.", where="CONFIG")
+
+
+def _geometry(data: bytes, quantisation: bytes | None = None) -> Geometry | Draft | ModelRefusedError:
+    if len(data) > MAX_FILE_BYTES:
+        stop_with(f"It is larger than {MAX_FILE_BYTES // 2**20} MiB: no config.json is.", "CONFIG", "too_large")
+    values = parse(data)
+    if not is_draft(values):
+        return read_config(values, quantisation)
+    try:
+        return read_draft(values)
+    except ModelRefusedError as refused:
+        return refused

@@ -8,26 +8,27 @@ from typing import Any
 from sizing.answers.flip_points import flips
 from sizing.answers.limit_panel import lifts
 from sizing.answers.solve import Sizing, solve
-from sizing.basics.problems import Problem, RefusedError
+from sizing.basics.problems import RefusedError
 from sizing.basics.units import count
 from sizing.cli.shared import (
     add_choice,
     add_sheet,
     aligned,
     chosen,
+    print_answer,
     read_scenarios,
-    stop,
+    stop_with,
     write,
     write_sheet,
 )
 from sizing.exchange.answer import SizingAnswer
 from sizing.exchange.exports import result_json
 from sizing.exchange.scenario_file import to_file
-from sizing.exchange.sizing_answer import sizing_answer
+from sizing.exchange.sizing_answer import refused_answer, sizing_answer
 from sizing.explain.launch_flags import flags
-from sizing.explain.verdict import advice, verdict
+from sizing.explain.verdict import advice, ask_for_rest, verdict
 from sizing.explain.working import comparisons, working
-from sizing.scenario.inputs import DEFAULTS, FIELDS, extra
+from sizing.scenario.inputs import DEFAULTS, FIELDS, extra, rest_is_given
 
 
 def add(commands: Any) -> None:
@@ -64,7 +65,11 @@ def run(options: argparse.Namespace) -> int:
     try:
         sizing = solve(scenario)
     except RefusedError as refused:
-        stop([Problem(where="", sentence=str(refused))], refused.refusal.answer_kind)
+        return print_answer(options, refused_answer(scenario, refused.refusal))
+    if not rest_is_given(scenario):
+        if options.sheet:
+            stop_with(ask_for_rest(scenario), where="rest_gib")
+        return print_answer(options, sizing_answer(sizing, rest_given=False))
     if options.sheet:
         write_sheet(scenario, Path(options.sheet), kept)
     if options.save:

@@ -45,6 +45,14 @@ def print_json(answer: Answer, **others: Any) -> int:
     return answer.status
 
 
+def print_answer(options: argparse.Namespace, answer: Answer) -> int:
+    """An answer in words, or as JSON where that was asked for; gives the exit status."""
+    if options.json:
+        return print_json(answer)
+    print(answer.words, *(notice.words for notice in answer.notices), file=sys.stderr if answer.refused else sys.stdout)
+    return answer.status
+
+
 def read_scenarios(file: str) -> list[Scenario]:
     """The scenarios of a file, of which there is at least one."""
     name = "standard input" if file == "-" else file

@@ -4,13 +4,26 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from sizing.answers.solve import solve
 from sizing.answers.target import Answer, aim
 from sizing.basics.problems import Problem, RefusedError
-from sizing.cli.shared import REFUSED, add_choice, add_sheet, aligned, chosen, read_scenarios, stop, write_sheet
+from sizing.cli.shared import (
+    add_choice,
+    add_sheet,
+    aligned,
+    chosen,
+    print_answer,
+    print_json,
+    read_scenarios,
+    stop,
+    write_sheet,
+)
 from sizing.exchange.answer import SizingAnswer
+from sizing.exchange.sizing_answer import refused_answer, sizing_answer
+from sizing.exchange.target_answer import target_answer
 from sizing.exchange.wanted_text import read_wants
 from sizing.explain.target_words import NEAR_COLUMNS, WAY_COLUMNS, gates, headline, near_rows, way_rows
-from sizing.scenario.inputs import Scenario, changed
+from sizing.scenario.inputs import Scenario, changed, rest_is_given
 
 
 def add(commands: Any) -> None:
@@ -49,13 +62,18 @@ def run(options: argparse.Namespace) -> int:
     if problems or not wants:
         stop(problems or [Problem(where="REQUESTS", sentence="REQUESTS is empty: give a number.")])
     try:
+        if not rest_is_given(scenario):
+            return print_answer(options, sizing_answer(solve(scenario), rest_given=False))
         answer = aim(scenario, wants)
     except RefusedError as refused:
-        stop([Problem(where="", sentence=str(refused))], refused.refusal.answer_kind)
-    print("\n".join(_target_lines(answer)), flush=True)
+        return print_answer(options, refused_answer(scenario, refused.refusal))
     if options.sheet:
         write_sheet(scenario, Path(options.sheet), kept, wants)
-    return 0 if answer.setting else REFUSED
+    said = target_answer(answer, scenario)
+    if options.json:
+        return print_json(said, target=answer.model_dump(mode="json"))
+    print("\n".join(_target_lines(answer)), flush=True)
+    return said.status
 
 
 def _target_lines(answer: Answer) -> list[str]:

@@ -4,14 +4,17 @@ import argparse
 from typing import Any, get_args
 
 from sizing.basics.problems import Problem, RefusedError
-from sizing.cli.shared import REFUSED, add_choice, aligned, chosen, read_scenarios, stop, stop_with
+from sizing.cli.shared import add_choice, aligned, chosen, print_answer, read_scenarios, stop, stop_with
 from sizing.exchange.answer import TrafficAnswer
+from sizing.exchange.sizing_answer import sizing_answer
+from sizing.exchange.traffic_answer import traffic_answer, traffic_json
+from sizing.scenario.inputs import rest_is_given
 from sizing.traffic import words as traffic_words
-from sizing.traffic.exports import traffic_json
 from sizing.traffic.reading import TraceError, read_trace
 from sizing.traffic.running import Traffic, traffic_of
 from sizing.traffic.sessions import residency, room
 from sizing.traffic.shapes import LogNormal
+from sizing.traffic.turns import Asked
 from sizing.traffic.workload import LABELS, Shape, Workload, mix_of_workload, read_workload
 
 COLUMNS = ("input", "output", "length", "count")  # of a trace, as options name them
@@ -35,7 +38,17 @@ def add(commands: Any) -> None:
             words = f"{what}{shape} ({default})".replace("%", "%%")
             traffic.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=words)
     for name in COLUMNS:
-        traffic.add_argument(f"--{name}-column", metavar="NAME", help="of TRACE, where it is not found by its name")
+        traffic.add_argument(
+            f"--{name}-column",
+            metavar="NAME",
+            help="of TRACE, where it is not found by its name; a dotted path in nested JSON or Parquet",
+        )
+    traffic.add_argument(
+        "--turns",
+        choices=get_args(Asked),
+        help="what rows that are turns of a conversation hold: the whole context, or what the turn added to it (as the "
+        "file shows)",
+    )
     traffic.add_argument("--json", action="store_true", help="print every number as JSON instead of tables")
     add_choice(traffic)
     traffic.set_defaults(run=run, answer=TrafficAnswer)
@@ -52,14 +65,16 @@ def run(options: argparse.Namespace) -> int:
         stop(workload)
     columns = {f"{name}_column": getattr(options, f"{name}_column") for name in COLUMNS}
     try:
-        mix = mix_of_workload(workload) if is_shape else read_trace(options.trace, **columns)
+        mix = mix_of_workload(workload) if is_shape else read_trace(options.trace, turns=options.turns, **columns)
         traffic = traffic_of(scenario, mix, workload.risk)
     except TraceError as fault:
-        stop_with(str(fault), where="TRACE")
+        stop_with(str(fault), where="TRACE", kind=fault.kind)
     except RefusedError as refused:
         stop([Problem(where="", sentence=str(refused))], refused.refusal.answer_kind)
+    if not rest_is_given(scenario) and not options.json:
+        return print_answer(options, traffic_answer(traffic))
     print(traffic_json(traffic) if options.json else "\n".join(_traffic_lines(traffic, workload)), flush=True)
-    return 0 if traffic.ways else REFUSED
+    return sizing_answer(traffic.sizing, rest_given=rest_is_given(scenario)).status
 
 
 def _traffic_lines(traffic: Traffic, workload: Workload) -> list[str]:

@@ -1,9 +1,11 @@
-"""The flags and environment variables that sizing reads, each with its older and shorter names.
+"""The flags and environment variables that sizing reads, each with its older names (shorter: engine_flags.py).
 
 Source: boot-log-formats.md section 1, engine-versions.md ("Flags and environment"), engine-sizing.md sections 2 to 5.
 """
 
 from typing import Literal, NamedTuple
+
+from sizing.command.engine_flags import whole_name
 
 Kind = Literal["whole", "tokens", "number", "word", "switch"]
 
@@ -17,7 +19,8 @@ class FlagRule(NamedTuple):
 
 
 RATIO, PIN, REQUESTS = "--mamba-full-memory-ratio", "--max-mamba-cache-size", "--max-running-requests"
-SIZING_FLAGS = (RATIO, PIN, REQUESTS)
+FRACTION = "--mem-fraction-static"
+SIZING_FLAGS = (RATIO, PIN, REQUESTS, FRACTION)
 """The flags that the writer may set, replace or remove."""
 
 RULES: tuple[FlagRule, ...] = (
@@ -27,11 +30,11 @@ RULES: tuple[FlagRule, ...] = (
     FlagRule("whole", "max_total_tokens", ("--max-total-tokens",)),
     FlagRule("whole", "context_length", ("--context-length",)),
     FlagRule("whole", "page_size", ("--page-size",)),
-    FlagRule("whole", "tp_size", ("--tp-size", "--tp", "--tensor-parallel-size")),
+    FlagRule("whole", "tp_size", ("--tp-size", "--tensor-parallel-size")),
     FlagRule("whole", "pp_size", ("--pp-size", "--pipeline-parallel-size")),
     FlagRule("whole", "dcp_size", ("--dcp-size",)),
     FlagRule("whole", "attn_dp_size", ("--attn-dp-size",)),
-    FlagRule("whole", "", ("--dp-size", "--dp", "--data-parallel-size")),
+    FlagRule("whole", "", ("--dp-size", "--data-parallel-size")),
     FlagRule("switch", "", ("--enable-dp-attention",)),
     FlagRule("word", "mamba_ssm_dtype", ("--mamba-ssm-dtype",)),
     FlagRule("word", "kv_cache_dtype", ("--kv-cache-dtype",)),
@@ -54,9 +57,23 @@ RULES: tuple[FlagRule, ...] = (
     FlagRule("switch", "enable_hierarchical_cache", ("--enable-hierarchical-cache",)),
     FlagRule("switch", "enable_int8_mamba_checkpoint", ("--enable-int8-mamba-checkpoint",)),
     FlagRule("number", "", ("--mem-fraction-static",)),
+    FlagRule("whole", "", ("--speculative-num-steps",)),
+    FlagRule("word", "", ("--config",)),
     FlagRule("word", "", ("--model-path", "--model")),
 )
 RULE_OF: dict[str, FlagRule] = {name: rule for rule in RULES for name in rule.names}
+
+
+def chief_name(name: str) -> str:
+    """The one name of a flag for all its spellings, abbreviated or older; the name itself where no release has it.
+
+    >>> chief_name("--tp"), chief_name("--tensor-parallel-size"), chief_name("--mamba-scheduler-strategy")
+    ('--tp-size', '--tp-size', '--mamba-radix-cache-strategy')
+    """
+    whole = whole_name(name) or name
+    rule = RULE_OF.get(whole)
+    return rule.names[0] if rule else whole
+
 
 SKIP_DECODE_LOCK, CONV_DTYPE, SSM_DTYPE = (
     "SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK",

@@ -11,13 +11,19 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sizing.basics.problems import Problem, from_validation, shown
-from sizing.command.flags import CONV_DTYPE, RULE_OF, SKIP_DECODE_LOCK, SSM_DTYPE, FlagRule
+from sizing.command.engine_flags import releases_with, taken_by, whole_name
+from sizing.command.flags import CONV_DTYPE, RULE_OF, SKIP_DECODE_LOCK, SSM_DTYPE, FlagRule, chief_name
+from sizing.command.variables import ANY_EXPANSION, expanded
 from sizing.command.words import MAX_CHARACTERS, Layout, Word, is_open, layout_of, words_of
+from sizing.releases.rules import EAGLE_KIND, Release
 from sizing.scenario.inputs import DEFAULTS, LABELS, Scenario
 
 _FLAG = re.compile(r"--[a-zA-Z][\w-]*")
 _ENVIRONMENT = re.compile(r"(?:--env=|-e)?(SGLANG_\w{1,80})=(.*)", re.DOTALL)
 _WHOLE, _NUMBER = re.compile(r"\d{1,15}"), re.compile(r"\d{1,15}(?:\.\d{1,15})?(?:[eE][+-]?\d{1,3})?|\.\d{1,15}")
+_EXPANSION = re.compile(r"\$\{?[\w@*]{1,60}(?:\[@\]|\[\*\])?\}?|\$\([^()]*\)")
+ROUTER = "sglang_router.launch_server"
+READ_FOR_SIZING = frozenset(RULE_OF) - {"--model-path", "--config"}
 # Values by which the engine decides on its own; what it decides is the default of the input, or not known.
 _LEFT_TO_THE_ENGINE = {"--kv-cache-dtype": ("auto",), "--mamba-ssm-dtype": ("auto",)}
 _ALIASES = {"bf16": "bfloat16", "fp8": "fp8_e4m3"}
@@ -28,11 +34,17 @@ class Flag(NamedTuple):
     """One flag of the command as it stands: `value` is None for a switch. Places are offsets in the text."""
 
     name: str
+    """As it is written, abbreviated perhaps."""
     value: str | None
     start: int
     end: int
     """Behind the value."""
     words: tuple[Word, ...]
+
+    @property
+    def chief(self) -> str:
+        """The one name for all spellings of this flag."""
+        return chief_name(self.name)
 
     @property
     def in_shell(self) -> bool:
@@ -57,8 +69,16 @@ class Command(BaseModel):
     """For each value the flag or variable it came from."""
     model_path: str | None
     mem_fraction_static: float | None
+    draft_steps: int | None
+    """--speculative-num-steps."""
     unknown: tuple[str, ...]
     """Flags that sizing does not read; the writer keeps them as they are."""
+    unread: tuple[str, ...]
+    """Those of them that no release of SGLang has."""
+    elsewhere: tuple[str, ...]
+    """What flags or values stand in that is not given here, a sentence each: a file, a variable."""
+    releases: tuple[Release, ...]
+    """The releases that have all of the flags, oldest first."""
     problems: tuple[Problem, ...]
     end: int
     """Where the command ends: new flags go here."""
@@ -77,11 +97,13 @@ def read_command(text: str) -> Command:
     layout = layout_of(text)
     words = list(words_of(text, layout))
     own = _own_words(words, layout)
+    if layout == "shell":
+        own = expanded(text, words, own)
     flags = tuple(_flags(own))
     environment = _environment(words)
     reader = _Reader(flags, environment)
-    for sentence in _unread(text, own):
-        reader.problem("", sentence)
+    if any(is_open(text[word.start : word.end]) for word in own if not word.inside):
+        reader.problem("", "A quote is opened and never closed, so where a flag ends is not known: paste all of it.")
     if not flags:
         reader.problem("", "No flag of SGLang was found. Paste the command from “sglang serve” or “launch_server” on.")
     return Command(
@@ -91,9 +113,13 @@ def read_command(text: str) -> Command:
         environment=environment,
         values=reader.values,
         sources=reader.sources,
-        model_path=reader.text_of("--model-path", "--model"),
+        model_path=reader.text_of("--model-path"),
         mem_fraction_static=reader.fraction(),
-        unknown=tuple(dict.fromkeys(flag.name for flag in flags if flag.name not in RULE_OF)),
+        draft_steps=reader.whole("--speculative-num-steps"),
+        unknown=tuple(dict.fromkeys(flag.name for flag in flags if flag.chief not in RULE_OF)),
+        unread=() if _is_router(words) else _unread(flags),
+        elsewhere=tuple(_elsewhere(own, flags)),
+        releases=releases_with([flag.name for flag in flags]),
         problems=tuple(reader.problems),
         end=max((flag.end for flag in flags), default=len(text.rstrip())),
     )
@@ -102,33 +128,45 @@ def read_command(text: str) -> Command:
 def _nothing(text: str, sentence: str) -> Command:
     return Command(
         text=text, layout="shell", flags=(), environment={}, values={}, sources={}, model_path=None,
-        mem_fraction_static=None, unknown=(), problems=(Problem(where="command", sentence=sentence),), end=len(text),
+        mem_fraction_static=None, draft_steps=None, unknown=(), unread=(), elsewhere=(), releases=(),
+        problems=(Problem(where="command", sentence=sentence),), end=len(text),
     )  # fmt: skip
 
 
-_EXPANSION = re.compile(r"\$\{?\w{1,40}(?:\[@\]|\[\*\])?\}?")
+def _is_router(words: list[Word]) -> bool:
+    """Whether the launcher is the router's, which has flags of its own besides."""
+    return any(word.value == ROUTER for word in words)
 
 
-def _unread(text: str, own: list[Word]) -> Iterator[str]:
-    """What a shell would make of the command and is not seen here."""
-    if any(is_open(text[word.start : word.end]) for word in own if not word.inside):
-        yield "A quote is opened and never closed, so where a flag ends is not known: paste the whole command."
-    # A variable as the value of a flag hides that value alone; as a word of its own it may hold any flag.
-    hidden = [word for before, word in pairwise([Word("", 0, 0), *own]) if _hides_flags(before, word)]
-    if hidden:
-        yield f"{shown(hidden[0].value)} may hold further flags, which are not seen here: write them out."
+def _unread(flags: tuple[Flag, ...]) -> tuple[str, ...]:
+    """Flags that no release has, and beginnings that several flags have."""
+    return tuple(dict.fromkeys(flag.name for flag in flags if whole_name(flag.name) is None))
+
+
+def _elsewhere(own: list[Word], flags: tuple[Flag, ...]) -> Iterator[str]:
+    """What is filled in from a file or by a shell, and is not in the text."""
+    for flag in flags:
+        if flag.chief == "--config" and flag.value:
+            yield f"--config {shown(flag.value)} holds further flags: write them behind the command, or paste the file."
+        elif flag.chief in READ_FOR_SIZING and ANY_EXPANSION.search(flag.value or ""):
+            yield f"{flag.name} {shown(flag.value)} is filled in later: replace it by its value."
+    for before, word in pairwise([Word("", 0, 0), *own]):
+        if _hides_flags(before, word):
+            yield f"{shown(word.value)} may hold further flags, which are not seen here: write them out."
 
 
 def _hides_flags(before: Word, word: Word) -> bool:
-    return bool(_EXPANSION.fullmatch(word.value)) and (not before.value.startswith("--") or "[" in word.value)
+    """Whether a word is a variable that may stand for flags: as the value of a flag it hides that value alone."""
+    if not _EXPANSION.fullmatch(word.value):
+        return False
+    is_value = before.value.startswith("--") and "=" not in before.value and taken_by(before.value) != 0
+    return not is_value or "[" in word.value
 
 
 def _launchers(words: list[Word]) -> Iterator[int]:
     """Where the words behind a launcher begin."""
     for index, (word, after) in enumerate(pairwise([*words, Word("", 0, 0)])):
-        if word.value in ("sglang.launch_server", "sglang_router.launch_server") or word.value.endswith(
-            "launch_server.py"
-        ):
+        if word.value in ("sglang.launch_server", ROUTER) or word.value.endswith("launch_server.py"):
             yield index + 1
         elif word.value.rpartition("/")[2] == "sglang" and after.value == "serve":
             yield index + 2
@@ -158,8 +196,7 @@ def _without_empty_lines(words: list[Word]) -> list[Word]:
 
 def _waits(word: Word) -> bool:
     """Whether a flag's value is still to come."""
-    rule = RULE_OF.get(word.value)
-    return rule is not None and rule.kind != "switch"
+    return taken_by(word.value) in (1, None) if _FLAG.fullmatch(word.value) else False
 
 
 def _flags(words: list[Word]) -> Iterator[Flag]:
@@ -172,8 +209,8 @@ def _flags(words: list[Word]) -> Iterator[Flag]:
             continue
         taken = [word]
         if not equals:
-            rule = RULE_OF.get(name)
-            most = 0 if rule and rule.kind == "switch" else 1 if rule else len(words)
+            most = taken_by(name)
+            most = len(words) if most is None else most
             while index < len(words) and len(taken) <= most and _is_value(words[index].value):
                 taken.append(words[index])
                 index += 1
@@ -203,6 +240,10 @@ def _environment(words: list[Word]) -> dict[str, str]:
     return found
 
 
+# `_auto_choose_speculative_params` for the models that have state, 0.5.8 to 0.5.23 (8 before), and `_handle_ngram`.
+AUTO_DRAFT_TOKENS, NGRAM_DRAFT_TOKENS = 4, 12
+
+
 class _Reader:
     """Reads flags into values, one problem for each that cannot be taken."""
 
@@ -211,9 +252,9 @@ class _Reader:
         self.sources: dict[str, str] = {}
         self.problems: list[Problem] = []
         # The last of several counts, as in the engine's own parser.
-        self._flags = {flag.name: flag for flag in flags}
-        for flag in self._flags.values():
-            rule = RULE_OF.get(flag.name)
+        self._flags = {flag.chief: flag for flag in flags}
+        for name, flag in self._flags.items():
+            rule = RULE_OF.get(name)
             if rule and rule.field:
                 self._take(rule, flag)
         self._attention_dp()
@@ -224,13 +265,19 @@ class _Reader:
     def problem(self, where: str, sentence: str) -> None:
         self.problems.append(Problem(where=where, sentence=sentence))
 
-    def text_of(self, *names: str) -> str | None:
-        return next((self._flags[name].value for name in names if name in self._flags), None)
+    def text_of(self, name: str) -> str | None:
+        """What stands behind a flag; None without it."""
+        return self._flags[name].value if name in self._flags else None
+
+    def whole(self, name: str) -> int | None:
+        """The whole number behind a flag; None without one."""
+        text = self.text_of(name)
+        return int(text) if text and _WHOLE.fullmatch(text) else None
 
     def fraction(self) -> float | None:
         flag = self._flags.get("--mem-fraction-static")
         text = flag.value if flag else None
-        if text is None:
+        if text is None or ANY_EXPANSION.search(text):
             return None
         if _NUMBER.fullmatch(text) and 0 < float(text) <= 1:
             return float(text)
@@ -255,25 +302,37 @@ class _Reader:
             self._set(rule.field, True, flag.name)
         elif flag.value is None or not flag.value:
             self.problem(flag.name, f"{flag.name} has no value. Give it one, or remove it.")
-        elif "$" in flag.value or "{{" in flag.value:
-            self.problem(flag.name, f"{flag.name} {shown(flag.value)} is filled in later. Replace it by its value.")
+        elif ANY_EXPANSION.search(flag.value):
+            return  # said among what stands elsewhere
         elif flag.value not in _LEFT_TO_THE_ENGINE.get(flag.name, ()):
             self._set(rule.field, _typed(rule, flag.value), flag.name)
 
     def _attention_dp(self) -> None:
         """--dp-size counts with --enable-dp-attention only: without it each rank of it is a server of its own."""
-        names = [name for name in ("--dp-size", "--dp", "--data-parallel-size") if name in self._flags]
-        if names and "--enable-dp-attention" in self._flags and "attn_dp_size" not in self.values:
-            flag = self._flags[names[-1]]
+        flag = self._flags.get("--dp-size")
+        if flag and "--enable-dp-attention" in self._flags and "attn_dp_size" not in self.values:
             self._take(FlagRule("whole", "attn_dp_size", (flag.name,)), flag)
 
     def _speculation(self) -> None:
-        """Without an algorithm there is no speculation, whatever the number of draft tokens."""
+        """D as the engine's own rules make it of the flags (`_handle_eagle_family`, `_handle_ngram`).
+
+        Without an algorithm there is no speculation, whatever the number of draft tokens.
+        """
         algorithm = self.text_of("--speculative-algorithm")
         if algorithm is None:
             self.values.pop("D", None)
             self.sources.pop("D", None)
-        elif "D" not in self.values:
+            return
+        if algorithm == "NEXTN":
+            self.values["speculative_algorithm"] = "EAGLE"
+        steps, topk = self.whole("--speculative-num-steps"), self.whole("--speculative-eagle-topk")
+        if algorithm in EAGLE_KIND and steps is not None and topk == 1:
+            self._set("D", steps + 1, "--speculative-num-steps")
+        elif "D" not in self.values and algorithm in EAGLE_KIND and steps is None:
+            self._set("D", AUTO_DRAFT_TOKENS, "--speculative-algorithm")
+        elif "D" not in self.values and algorithm == "NGRAM":
+            self._set("D", NGRAM_DRAFT_TOKENS, "--speculative-algorithm")
+        elif "D" not in self.values and "--speculative-num-draft-tokens" not in self._flags:
             self.problem(
                 "--speculative-num-draft-tokens",
                 "--speculative-algorithm is there without --speculative-num-draft-tokens: enter D, the draft tokens "
@@ -281,15 +340,11 @@ class _Reader:
             )
 
     def _replayssm(self) -> None:
-        for name, kind in (
-            ("--enable-linear-replayssm", "decode"),
-            ("--enable-linear-replayssm-spec", "spec"),
-            ("--enable-gdn-replayssm-spec", "spec"),
-        ):
+        for name, kind in (("--enable-linear-replayssm", "decode"), ("--enable-linear-replayssm-spec", "spec")):
             if name in self._flags:
                 other = self.values.get("replayssm", kind)
                 self.values["replayssm"] = kind if other == kind else "both"
-                self.sources["replayssm"] = name
+                self.sources["replayssm"] = self._flags[name].name
 
     def _others(self, environment: dict[str, str]) -> None:
         if "max_mamba_cache_size" in self.values:

@@ -28,7 +28,7 @@ def rewritten(command: Command, changes: Mapping[str, str | None]) -> str:
     added: list[tuple[str, str]] = []
     for name, value in changes.items():
         _check(name, value)
-        flags = [flag for flag in command.flags if flag.name == name]
+        flags = [flag for flag in command.flags if flag.chief == name]
         if value is None:
             edits += [_removal(command, flag) for flag in flags]
         elif flags:

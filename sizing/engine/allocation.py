@@ -41,6 +41,9 @@ class Allocation(BaseModel):
     """None where it is not known."""
 
 
+SLOTS = "state slots and the padding slot"
+
+
 class DecodePool(BaseModel):
     """What a PD decode server makes of a solved split, after the sizing and charged to nobody (section 10)."""
 
@@ -118,7 +121,7 @@ def beyond(found: tuple[Allocation, ...]) -> int | None:
 def _slots(scenario: Scenario, rank: Rank, split: Split) -> Allocation:
     padding = 1 if rank.rules.charges_padding else 0
     return Allocation(
-        what="state slots and the padding slot",
+        what=SLOTS,
         charged=(split.slots + padding) * charged_slot_bytes(scenario),
         allocated=(_slots_allocated(scenario, rank, split) + 1) * slot_bytes(scenario),
     )

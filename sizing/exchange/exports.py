@@ -27,7 +27,7 @@ from sizing.version import tool_version
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-SPLITS = ("now", "balanced", "default", "pinned")  # the fields of Sizing that hold a split
+SPLITS = ("now", "balanced", "default", "by_ratio", "pinned")  # the fields of Sizing that hold a split
 
 # The unit of every number of a Sizing, and of the splits in it and their memory.
 UNITS = {

@@ -1,66 +1,195 @@
 """The answer to one solved scenario, in the vocabulary of answer.py."""
 
-from sizing.answers.solve import Sizing
-from sizing.basics.problems import Refusal
-from sizing.engine.split import Split
-from sizing.exchange.answer import Best, Notice, Refused, SizingAnswer
-from sizing.explain.launch_flags import Flags, flags
-from sizing.explain.verdict import verdict
+from typing import Any
 
+from sizing.answers.optimum import Optimum, pin_flag
+from sizing.answers.solve import Sizing
+from sizing.answers.what_runs import slots_taken
+from sizing.basics.problems import Refusal
+from sizing.basics.units import GIB, count, gib, requests_text, typed_range
+from sizing.engine.allocation import SLOTS
+from sizing.engine.pools import (
+    draft_row_bytes,
+    is_pinned,
+    rank_of,
+    ratio_is_ignored,
+    requests_asked,
+    slot_bytes,
+    target_token_bytes,
+)
+from sizing.engine.resolved import Resolved
+from sizing.engine.split import Split
+from sizing.exchange.answer import About, Best, Notice, Refused, SizingAnswer
+from sizing.explain.launch_flags import Flags, flags
+from sizing.explain.verdict import BINDING_WORDS, ask_for_rest, no_spare_slot, verdict, without_rest_words
+from sizing.scenario.inputs import Scenario, rest_is_given
+
+ON_REST = ("rest_gib", "slots", "clamp", "kv_rows", "kv_tokens", "kv_cap", "runs", "binds", "best")
+PAGES = GIB // 200  # [bytes] a page or two are not listed
+WORTH_SAYING = GIB // 10  # [bytes] less is lost in the slack of any --mem-fraction-static
 BINDS = {"state pool": "state", "KV pool": "kv"}  # every other limit is a cap on requests
 
 
-def sizing_answer(sizing: Sizing) -> SizingAnswer:
-    """Every number of a sizing that the vocabulary names. Per attention-DP rank."""
+def sizing_answer(sizing: Sizing, *, rest_given: bool = True) -> SizingAnswer:
+    """Every number of a sizing that the vocabulary names; without `rest` only what does not rest on it. Per
+    attention-DP rank."""
+    answer = _known_without_rest(sizing.scenario, sizing.resolved).model_copy(
+        update={"D": sizing.drafts_charged, "token_equiv": sizing.token_equiv, "r_star": sizing.r_star}
+    )
+    if not rest_given:
+        return _without_rest(sizing, answer)
     split = sizing.now if isinstance(sizing.now, Split) else None
-    refused = sizing.now if isinstance(sizing.now, Refusal) else None
     found = flags(sizing)
-    return SizingAnswer(
-        refused=Refused(kind=refused.answer_kind, words=refused.sentence) if refused else None,
-        words=verdict(sizing).text,
-        notices=_notices(sizing),
-        S=sizing.S,
-        D=sizing.drafts_charged,
-        slots=split.slots if split else None,
-        clamp=split.clamp if split else None,
-        kv_rows=split.kv_rows if split else None,
-        kv_tokens=split.kv_tokens if split else None,
-        kv_cap=split.kv_cap if split else None,
-        runs=split.runs if split else 0,
-        binds=BINDS.get(split.binding.name, "cap") if split else None,  # type: ignore[arg-type]
-        L=sizing.scenario.L,
-        rest_gib=sizing.scenario.rest_gib,
-        state_bytes_per_slot=sizing.slot_bytes,
-        kv_bytes_per_token=sizing.target_token_bytes,
-        draft_kv_bytes_per_token=sizing.draft_row_bytes,
-        token_equiv=sizing.token_equiv,
-        r_star=sizing.r_star,
-        best=_best(sizing, found),
-        flags=tuple(flag for flag in (_taken(found),) if flag) if found else None,
+    refused = refused_of(sizing.now) if isinstance(sizing.now, Refusal) else None
+    return answer.model_copy(
+        update={
+            "refused": refused,
+            "words": verdict(sizing).text,
+            "notices": _notices(sizing),
+            "rest_gib": sizing.scenario.rest_gib,
+            "best": best_of(sizing.scenario, sizing.optimum) if sizing.optimum and found else None,
+            "flags": _proposed(sizing, found),
+            "runs": 0,
+            **(_of_split(split) if split else {}),
+        }
     )
 
 
-def _taken(found: Flags | None) -> str | None:
-    """The flag that is recommended, with its value."""
+def _of_split(split: Split) -> dict[str, Any]:
+    return {
+        "slots": split.slots,
+        "clamp": split.clamp,
+        "kv_rows": split.kv_rows,
+        "kv_tokens": split.kv_tokens,
+        "kv_cap": split.kv_cap,
+        "runs": split.runs,
+        "binds": BINDS.get(split.binding.name, "cap"),
+    }
+
+
+def _without_rest(sizing: Sizing, answer: SizingAnswer) -> SizingAnswer:
+    """Bytes, S, token_equiv and r*; the slots too where a pin or the request count decides them."""
+    scenario = sizing.scenario
+    known: dict[str, Any] = {}
+    if is_pinned(scenario) or ratio_is_ignored(scenario):
+        slots = int(slots_taken(scenario, rank_of(scenario), sizing.ratio_now))
+        known = {"slots": slots, "clamp": slots // sizing.S}
+    notices = [Notice(about="rest_of_other_deployment", words=ask_for_rest(scenario))]
+    if said := _radix_cache_off(sizing):
+        notices.append(Notice(about="radix_cache_off", words=said))
+    return answer.model_copy(
+        update={
+            "words": without_rest_words(sizing),
+            "notices": tuple(notices),
+            "unknown": tuple(name for name in ON_REST if name not in known),
+            **known,
+        }
+    )
+
+
+def refused_answer(scenario: Scenario, refusal: Refusal) -> SizingAnswer:
+    """Flags that the engine refuses before it counts memory: the bytes and `rest` are known all the same."""
+    known = _known_without_rest(scenario, None)
+    given = rest_is_given(scenario)
+    return known.model_copy(
+        update={
+            "refused": refused_of(refusal),
+            "words": refusal.sentence,
+            "rest_gib": scenario.rest_gib if given else None,
+            "unknown": () if given else ("rest_gib",),
+            "runs": None if refusal.answer_kind == "not_served" else 0,
+        }
+    )
+
+
+def refused_of(refusal: Refusal) -> Refused:
+    """A refusal of the engine in the vocabulary of answers."""
+    return Refused(kind=refusal.answer_kind, words=refusal.sentence)
+
+
+def _known_without_rest(scenario: Scenario, resolved: Resolved | None) -> SizingAnswer:
+    return SizingAnswer(
+        words="",
+        S=resolved.S if resolved else None,
+        L=scenario.L,
+        state_bytes_per_slot=slot_bytes(scenario),
+        kv_bytes_per_token=target_token_bytes(scenario),
+        draft_kv_bytes_per_token=draft_row_bytes(scenario),
+    )
+
+
+def _proposed(sizing: Sizing, found: Flags | None) -> tuple[str, ...] | None:
+    """The flag to set; None where what is set runs as many, with a slot to spare."""
     if found is None:
         return None
-    return found.pin if found.take == "pin" else found.ratio
-
-
-def _best(sizing: Sizing, found: Flags | None) -> Best | None:
-    if sizing.optimum is None or found is None:
+    now = sizing.now
+    if isinstance(now, Split) and now.runs >= found.runs and not no_spare_slot(sizing):
         return None
-    return Best(
-        ratio=sizing.balanced.ratio if isinstance(sizing.balanced, Split) else None,
-        ratio_low=sizing.optimum.ratio_low,
-        ratio_high=sizing.optimum.ratio_high,
-        pin=sizing.pin_flag,
-        runs=sizing.optimum.runs,
-    )
+    return (found.chosen,)
+
+
+def best_of(scenario: Scenario, best: Optimum) -> Best:
+    """An optimum as it is typed: every ratio and the pin run as many, `runs` of one rank."""
+    low, high = ends_of(best.ratio_low, best.ratio_high)
+    return Best(ratio=best.ratio, ratio_low=low, ratio_high=high, pin=pin_flag(scenario, best), runs=best.runs)
+
+
+def ends_of(low: float | None, high: float | None) -> tuple[float | None, float | None]:
+    """Both ends of a range of ratios [-] as they are typed; no high end where it is open."""
+    if low is None:
+        return None, None
+    first, last = typed_range(low, high)
+    return float(first), float(last) if last else None
 
 
 def _notices(sizing: Sizing) -> tuple[Notice, ...]:
-    if sizing.resolved.radix_off_why:
-        words = f"The radix cache is off ({sizing.resolved.radix_off_why}): one slot a request, nothing is kept."
-        return (Notice(about="radix_cache_off", words=words),)
-    return ()
+    words: dict[About, str] = {
+        "radix_cache_off": _radix_cache_off(sizing),
+        "ratio_not_used": _ratio_not_used(sizing),
+        "no_spare_slot": no_spare_slot(sizing),
+        "asked_more": _asked_more(sizing),
+        "not_charged": _not_charged(sizing),
+    }
+    return tuple(Notice(about=about, words=said) for about, said in words.items() if said)
+
+
+def _radix_cache_off(sizing: Sizing) -> str:
+    why = sizing.resolved.radix_off_why
+    return f"The radix cache is off ({why}): one slot a request, no prefix is kept." if why else ""
+
+
+def _ratio_not_used(sizing: Sizing) -> str:
+    if not ratio_is_ignored(sizing.scenario) or is_pinned(sizing.scenario) or isinstance(sizing.now, Refusal):
+        return ""
+    return (
+        f"With the radix cache off the request count decides the slots, {count(sizing.now.slots)} on a rank: "
+        "--mamba-full-memory-ratio counts for nothing."
+    )
+
+
+def _asked_more(sizing: Sizing) -> str:
+    """That --max-running-requests is more than the pools run."""
+    now, asked = sizing.now, requests_asked(sizing.scenario)
+    if isinstance(now, Refusal) or sizing.scenario.max_running_requests is None or not asked or asked <= now.runs:
+        return ""
+    return (
+        f"{requests_text(asked)} are asked for on a rank and {count(now.runs)} run: {BINDING_WORDS[now.binding.name]}."
+    )
+
+
+def _not_charged(sizing: Sizing) -> str:
+    """What is allocated and not charged, the largest first, where it is worth saying."""
+    more = {row.what: (row.allocated or 0) - row.charged for row in sizing.allocations}
+    pool = sizing.decode_pool
+    added = (pool.slots - pool.slots_charged) * sizing.slot_bytes if pool else 0
+    if pool and added > 0:
+        more[SLOTS] -= added
+        slots = count(pool.slots - pool.slots_charged)
+        more[f"{slots} state slots that a decode server adds for requests in transfer"] = added
+    said = [f"{gib(size)} for {what}" for what, size in sorted(more.items(), key=lambda row: -row[1]) if size > PAGES]
+    if sum(size for size in more.values() if size > 0) < WORTH_SAYING:
+        return ""
+    return (
+        f"Allocated on each rank and charged to nobody: {', '.join(said)}. It comes out of the reserve that "
+        "--mem-fraction-static leaves."
+    )

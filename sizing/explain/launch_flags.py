@@ -4,7 +4,7 @@ from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.optimum import Optimum
 from sizing.answers.solve import Sizing
-from sizing.basics.units import count, ratio_text, requests_text
+from sizing.basics.units import count, requests_text, stated_ratio_text
 from sizing.engine.pools import pin_divisor
 from sizing.engine.split import Split
 from sizing.releases.rules import EAGLE_KIND, rules_of
@@ -22,6 +22,7 @@ STATED = (
     "enable_int8_mamba_checkpoint",
 )
 WIDTH = 92  # characters of a line that a slide still shows
+SPARE_WHY = "a chunk border may find no free slot, and an assertion then ends the server"  # what_runs.spare_slots
 
 
 class Flags(BaseModel):
@@ -39,50 +40,72 @@ class Flags(BaseModel):
     """`ratio` or `pin`."""
     why: str
 
+    @property
+    def chosen(self) -> str:
+        """The flag to take, with its value."""
+        return (self.pin if self.take == "pin" else self.ratio) or ""
+
+    @property
+    def runs(self) -> int:
+        """What runs with it [requests per rank]."""
+        return (self.pin_runs if self.take == "pin" else self.ratio_runs) or 0
+
 
 def flags(sizing: Sizing) -> Flags | None:
-    """The ratio and the safe pin for this deployment; None when no split runs a request."""
+    """The ratio and the pin that run most with a slot to spare; None when no split runs a request."""
     best = sizing.optimum
-    if best is None:
-        return None
-    balanced = sizing.balanced if isinstance(sizing.balanced, Split) and sizing.balanced.ratio is not None else None
+    ratio = best.ratio if best and isinstance(sizing.by_ratio, Split) else None
+    ratio_runs = sizing.by_ratio.runs if isinstance(sizing.by_ratio, Split) else None
     pin_runs = sizing.pinned.runs if isinstance(sizing.pinned, Split) else None
-    take, why = _choice(sizing, best, balanced, pin_runs)
+    if best is None or (ratio_runs is None and pin_runs is None):
+        return None
+    by_pin = pin_runs is not None and (ratio_runs is None or pin_runs > ratio_runs or bool(sizing.reasons_to_pin))
     return Flags(
-        ratio=f"--mamba-full-memory-ratio {ratio_text(balanced.ratio)}" if balanced and balanced.ratio else None,
-        ratio_runs=balanced.runs if balanced else None,
-        pin=f"--max-mamba-cache-size {sizing.pin_flag}" if sizing.pin_flag is not None else None,
+        ratio=f"--mamba-full-memory-ratio {stated_ratio_text(ratio)}" if ratio is not None else None,
+        ratio_runs=ratio_runs,
+        pin=f"--max-mamba-cache-size {sizing.pin_flag}" if pin_runs is not None else None,
         pin_runs=pin_runs,
-        take=take,
-        why=why,
+        take="pin" if by_pin else "ratio",
+        why=f"{_why_pin(sizing, best, ratio_runs) if by_pin else _why_ratio(sizing, best, pin_runs)}{spare_cost(best)}",
     )
 
 
-def _choice(sizing: Sizing, best: Optimum, balanced: Split | None, pin_runs: int | None) -> tuple[str, str]:
-    """Which of the two to take, and why."""
-    release = sizing.scenario.release
+def _why_pin(sizing: Sizing, best: Optimum, ratio_runs: int | None) -> str:
+    said = pin_words(sizing, best)
+    if ratio_runs is None:
+        return f"The pin: no ratio gives as many here. {said}"
+    if ratio_runs < best.runs:
+        return f"The pin: it runs {count(best.runs)}, the ratio {count(ratio_runs)}. {said}"
+    return f"The pin: {' and '.join(sizing.reasons_to_pin)}. {said}"
+
+
+def _why_ratio(sizing: Sizing, best: Optimum, pin_runs: int | None) -> str:
     if pin_runs is None:
-        return "ratio", f"The ratio: while the radix cache is on, SGLang {release} overwrites a pin with it."
-    pin_why = pin_words(sizing, best)
-    if balanced is None:
-        return "pin", f"The pin: the ratio cannot be used here. {pin_why}"
-    if sizing.reasons_to_pin:
-        cost = f" It runs {count(balanced.runs - pin_runs)} fewer than the ratio." if pin_runs < balanced.runs else ""
-        return "pin", f"The pin: {' and '.join(sizing.reasons_to_pin)}. {pin_why}{cost}"
-    if pin_runs > balanced.runs:
-        return "pin", f"The pin: it runs {count(pin_runs)}, the balance ratio {count(balanced.runs)}. {pin_why}"
-    return "ratio", (
+        return f"The ratio: while the radix cache is on, SGLang {sizing.scenario.release} overwrites a pin with it."
+    return (
         "The ratio: it keeps its meaning when rest changes with --mem-fraction-static or the next release. "
-        f"The pin holds {count(best.pin)} slots{_on_each_rank(sizing)} whatever the memory: {pin_why}"
+        f"The pin holds {count(best.pin)} slots{_on_each_rank(sizing)} whatever the memory: {pin_words(sizing, best)}"
+    )
+
+
+def spare_cost(best: Optimum) -> str:
+    """What the slot to spare costs, and the other way; empty where it costs nothing."""
+    if best.unspared == best.runs:
+        return ""
+    slots = best.unspared * (best.slots_low // best.runs)
+    return (
+        f" The spare slot costs {requests_text(best.unspared - best.runs)}: {count(best.unspared)} run with just "
+        f"{count(slots)} slots, where {SPARE_WHY}."
     )
 
 
 def pin_words(sizing: Sizing, best: Optimum) -> str:
-    """How the safe pin of an optimum comes about."""
-    spare = " + 1; the spare slot is for the chunk boundary, where a pin of exactly requests x S can fail"
+    """How the pin of an optimum comes about."""
+    kept = " + 1; the spare slot is for the chunk border, where an assertion can end a server with just requests x S"
+    spare = kept if best.spare else ""
     ranks = pin_divisor(sizing.scenario)
     times = f", times attn_dp_size {ranks}" if ranks > 1 else ""
-    return f"{requests_text(best.pin_requests)} x S {sizing.S}{spare if best.spare else ''}{times}."
+    return f"{requests_text(best.runs)} x S {sizing.S}{spare}{times}."
 
 
 def _on_each_rank(sizing: Sizing) -> str:
@@ -103,7 +126,7 @@ def environment(scenario: Scenario) -> str | None:
 def launch_flags(sizing: Sizing, found: Flags) -> str:
     """The split to set and everything that this scenario assumes, to put behind a launch command."""
     scenario = sizing.scenario
-    words = [found.pin if found.pin and (found.take == "pin" or found.ratio is None) else found.ratio or ""]
+    words = [found.chosen]
     words += [f"--kv-cache-dtype {scenario.kv_cache_dtype}", f"--mamba-ssm-dtype {scenario.mamba_ssm_dtype}"]
     words += [f"--page-size {scenario.page_size}", *_cache(sizing)]
     words += [f"{flag} {value}" for flag, value in _sizes(scenario) if value]

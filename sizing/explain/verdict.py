@@ -2,25 +2,29 @@
 
 from pydantic import BaseModel, ConfigDict
 
-from sizing.answers.optimum import Optimum
-from sizing.answers.solve import Sizing
+from sizing.answers.accuracy_gates import accuracy_gates, validate_words
+from sizing.answers.limit_panel import no_spare_words, pair_words
+from sizing.answers.solve import Sizing, solve_now
+from sizing.answers.what_runs import spare_slots
 from sizing.basics.problems import Refusal
-from sizing.basics.units import GIB, count, gib, ratio_text, requests_text
+from sizing.basics.units import GIB, count, gib, number, ratio_text, requests_text
 from sizing.engine.pools import (
     SPECULATION_REQUESTS,
     asked_divisor,
     is_pinned,
     pin_divisor,
+    pin_from_slots,
     pin_is_ignored,
+    rank_of,
     ratio_is_ignored,
     requests_asked,
     requests_charged,
 )
 from sizing.engine.split import Split
-from sizing.explain.accuracy_gates import accuracy_gates, validate_words
+from sizing.explain.launch_flags import SPARE_WHY, Flags, flags
 from sizing.releases.rules import BLOCK_KIND, rules_of
 from sizing.scenario.from_model import draft_bytes, geometry_of
-from sizing.scenario.inputs import Scenario, widths_of
+from sizing.scenario.inputs import MAX_PIN, Scenario, changed, widths_of
 from sizing.specification import FRAGILE_RATIO
 
 # A choice of ours: "L is uncertain" (compute-mamba-ratio.md, Caveats, "Asymmetry") is said within a tenth of balance.
@@ -76,6 +80,24 @@ def verdict(sizing: Sizing) -> Verdict:
     return Verdict(headline=headline, sentences=(*_why(sizing, now), *_balanced(sizing)))
 
 
+def ask_for_rest(scenario: Scenario) -> str:
+    """That `rest` is needed, and where it stands."""
+    return (
+        f"rest of {scenario.title} was not given, and no other deployment's is yours. It is the avail mem of the boot "
+        "log's last “Load weight end” before the pools, minus that of the first “Load weight begin” times (1 - "
+        "mem_fraction_static)."
+    )
+
+
+def without_rest_words(sizing: Sizing) -> str:
+    """What is known of a deployment without its `rest`."""
+    return (
+        f"What runs at L = {count(sizing.scenario.L)} needs rest, the memory that both pools share on a rank. Known: "
+        f"{count(sizing.slot_bytes)} bytes a slot, {count(sizing.target_token_bytes)} bytes a token, S = {sizing.S}, "
+        f"token_equiv {number(sizing.token_equiv)}, r* = {ratio_text(sizing.r_star)}."
+    )
+
+
 def _each_rank(sizing: Sizing) -> str:
     """Under attention DP every number of requests is one rank's; the deployment's is said once."""
     ranks = sizing.scenario.attn_dp_size
@@ -104,20 +126,28 @@ def _lifted(sizing: Sizing, now: Split) -> str:
 
 
 def _balanced(sizing: Sizing) -> tuple[str, ...]:
-    """What the balanced split runs and what that gains."""
-    if sizing.optimum is None:
+    """What the recommended flag runs and what that gains."""
+    found = flags(sizing)
+    if found is None:
         return (nothing_runs(sizing),)
-    if isinstance(sizing.balanced, Refusal) or sizing.balanced.ratio is None:
-        return (_best(sizing.optimum),)
-    runs = f"The balanced split r = {ratio_text(sizing.balanced.ratio)} runs {count(sizing.balanced.runs)}"
+    here = ("This is the balanced split.",) if sizing.scenario.split == "balanced" else ()
+    runs = f"{_what_to_set(sizing, found)} runs {count(found.runs)}"
     if isinstance(sizing.now, Refusal):
-        return (f"{runs}.",)
-    if sizing.scenario.split == "balanced":
-        return ("This is the balanced split.", *_short_of_best(sizing.optimum, sizing.now.runs))
-    more = sizing.balanced.runs - sizing.now.runs
+        return (*here, f"{runs}{no_spare_words(sizing)}.")
+    more = found.runs - sizing.now.runs
+    if here and more <= 0:
+        return here
     percent = f" (+{more / sizing.now.runs:.0%})" if 0 < more <= 10 * sizing.now.runs else ""
     change = f"{count(more)} more{percent}" if more > 0 else f"{count(-more)} fewer" if more else "no gain"
-    return (f"{runs}: {change}.", *_short_of_best(sizing.optimum, max(sizing.balanced.runs, sizing.now.runs)))
+    return (*here, f"{runs}{no_spare_words(sizing)}: {change}.")
+
+
+def _what_to_set(sizing: Sizing, found: Flags) -> str:
+    """The flag to take; where it is r*, by its name."""
+    balanced = isinstance(sizing.balanced, Split) and sizing.optimum and sizing.balanced.ratio == sizing.optimum.ratio
+    if found.take == "ratio" and balanced:
+        return f"The balanced split r = {found.chosen.rpartition(' ')[2]}"
+    return found.chosen
 
 
 def nothing_runs(sizing: Sizing) -> str:
@@ -130,14 +160,6 @@ def nothing_runs(sizing: Sizing) -> str:
     return "No split of this rest runs a single request at this L."
 
 
-def _short_of_best(optimum: Optimum, runs: int) -> tuple[str, ...]:
-    return (_best(optimum),) if optimum.runs > runs else ()
-
-
-def _best(optimum: Optimum) -> str:
-    return f"The best split runs {count(optimum.runs)} (K = {count(optimum.slots_low)})."
-
-
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
@@ -147,6 +169,7 @@ def advice(sizing: Sizing) -> tuple[Advice, ...]:
     rules = (
         _free_lever,
         _fragile,
+        _no_spare,
         _dcp,
         _whole_pages,
         _uncertain,
@@ -186,8 +209,45 @@ def _fragile(sizing: Sizing) -> Advice | None:
     return Advice(
         topic="Fragile ratio",
         text=f"r = {ratio_text(ratio)} is below {FRAGILE_RATIO}: a small change moves a large share of the slots. "
-        "Pin --max-mamba-cache-size instead.",
+        f"Pin the slots instead{_pin_to_set(sizing)}.",
     )
+
+
+def _pin_to_set(sizing: Sizing) -> str:
+    """The pin with what it runs; empty where there is none."""
+    found = flags(sizing)
+    if found is None or found.pin is None or found.pin_runs is None:
+        return ""
+    return f" ({found.pin} runs {count(found.pin_runs)})"
+
+
+def _no_spare(sizing: Sizing) -> Advice | None:
+    words = no_spare_slot(sizing)
+    return Advice(topic="No slot to spare", text=words) if words else None
+
+
+def no_spare_slot(sizing: Sizing) -> str:
+    """That K is just what the admitted requests take, and what to set instead; empty where a slot is spare, or nothing
+    is tracked."""
+    now, scenario = sizing.now, sizing.scenario
+    rank = rank_of(scenario)
+    if isinstance(now, Refusal) or not spare_slots(rank) or now.slots != now.admitted * sizing.S:
+        return ""
+    said = f"{count(now.slots)} slots are just {requests_text(now.admitted)} x S {sizing.S}: {SPARE_WHY}."
+    return f"{said} {_one_slot_more(sizing, now)}"
+
+
+def _one_slot_more(sizing: Sizing, now: Split) -> str:
+    """The pin with one slot more, as it is solved; else fewer requests."""
+    scenario = sizing.scenario
+    pin = pin_from_slots(scenario, now.slots + 1)
+    if pin_is_ignored(scenario) or pin > MAX_PIN:
+        return "Take a ratio that gives a slot more."
+    more = changed(scenario, split="pin", max_mamba_cache_size=pin)
+    there = solve_now(more, sizing.ratio_now) if isinstance(more, Scenario) else None
+    if not isinstance(there, Split):
+        return "Ask for one request fewer."
+    return f"--max-mamba-cache-size {pin} has one to spare and runs {count(there.runs)}."
 
 
 def _dcp(sizing: Sizing) -> Advice | None:
@@ -201,8 +261,8 @@ def _dcp(sizing: Sizing) -> Advice | None:
     )
     return Advice(
         topic="DCP: pin the slots",
-        text=f"DCP moves the balance point far out{where} and makes the ratio large: pin --max-mamba-cache-size."
-        f"{_heads_under_dcp(sizing)}{draft}",
+        text=f"DCP moves the balance point far out{where} and makes the ratio large: pin the slots"
+        f"{_pin_to_set(sizing)}.{_heads_under_dcp(sizing)}{draft}",
     )
 
 
@@ -266,16 +326,15 @@ def _speculation(sizing: Sizing) -> Advice | None:
 
 def _asked(sizing: Sizing) -> Advice | None:
     """The request count that is asked, or assumed, caps every split; asking anew runs more."""
-    pair, scenario = sizing.pair, sizing.scenario
+    scenario = sizing.scenario
     most = max(sizing.optimum.runs if sizing.optimum else 0, sizing.now.runs if isinstance(sizing.now, Split) else 0)
-    if pair is None or pair.runs <= most:
+    if not pair_words(sizing, most):
         return None
     stated = scenario.max_running_requests or SPECULATION_REQUESTS
-    slots = "" if ratio_is_ignored(scenario) else f" together with {count(pair.pin)} slots (--max-mamba-cache-size)"
     return Advice(
         topic="--max-running-requests caps the best split",
         text=f"{requests_text(stated)} {'are asked' if scenario.max_running_requests else 'are assumed'}. "
-        f"--max-running-requests {pair.asked}{slots} runs {count(pair.runs)}.",
+        f"{pair_words(sizing, most)}.",
     )
 
 

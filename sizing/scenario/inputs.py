@@ -39,6 +39,9 @@ MAX_BYTES = 2**50  # a bound for hostile input, far above any GPU
 MAX_REST_GIB = 65_536
 MAX_RATIO = 1_000_000_000
 MAX_REQUESTS = 1_000_000
+MAX_D = 512
+MAX_DCP = 64
+MAX_PIN = 10_000_000  # [slots of the deployment]
 MAX_L = 2**24
 # Twice this (rescaled to float32), times the most requests, times the most drafts, still fits an int64.
 MAX_SLOT_BYTES = 2**33
@@ -101,7 +104,7 @@ class Scenario(BaseModel):
         unit="tokens",
         flag="--speculative-num-draft-tokens",
         ge=0,
-        le=512,
+        le=MAX_D,
     )
     dcp_size: Whole = _input(
         1,
@@ -109,7 +112,7 @@ class Scenario(BaseModel):
         "Decode context parallelism: the KV rows of one request are spread over this many ranks.",
         flag="--dcp-size",
         ge=1,
-        le=64,
+        le=MAX_DCP,
     )
     mamba_ssm_dtype: StateDtype = _input(
         "float32",
@@ -161,7 +164,7 @@ class Scenario(BaseModel):
         unit="slots",
         flag="--max-mamba-cache-size",
         ge=1,
-        le=10_000_000,
+        le=MAX_PIN,
     )
     mamba_radix_cache_strategy: Strategy = _input(
         "auto",
@@ -679,6 +682,22 @@ _NOT_SHARED = "--tp-size {tp} is not a multiple of --attn-dp-size {dp}. Correct 
 
 FIELDS = Scenario.model_fields
 DEFAULTS: dict[str, Any] = {name: field.default for name, field in FIELDS.items()}
+DEPLOYED = ("model", "tp_size", "attn_dp_size", "pp_size")  # what the worked example's rest holds for
+
+
+def rest_is_given(scenario: Scenario) -> bool:
+    """Whether `rest` was stated, or model and widths are the worked example's, whose rest is known."""
+    return _is_example(scenario) or "rest_gib" in scenario.model_fields_set
+
+
+def rest_is_the_example_s(scenario: Scenario) -> bool:
+    """Whether `rest` is the worked example's and the deployment is not: a page, where every input has a value, then
+    asks for it."""
+    return not _is_example(scenario) and scenario.rest_gib == DEFAULTS["rest_gib"]
+
+
+def _is_example(scenario: Scenario) -> bool:
+    return all(getattr(scenario, name) == DEFAULTS[name] for name in DEPLOYED)
 
 
 def extra(name: str, key: str) -> str:

@@ -1,57 +1,121 @@
 """The requests in the result of SGLang's bench_serving or vLLM's bench serve, with its details."""
 
-from sizing.traffic.layouts import ERRORS, INPUTS, OUTPUTS
-from sizing.traffic.mix import MAX_LENGTH
+from sizing.traffic.layouts import COMPLETED, ERRORS, INPUTS, OUTPUTS, SUCCESSES, TOTAL_INPUT
+from sizing.traffic.mix import MAX_LENGTH, Said
 from sizing.traffic.opened import Opened
-from sizing.traffic.rows import MAX_REQUESTS, Progress, Requests, request_fault, value_fault, waited
+from sizing.traffic.rows import MAX_REQUESTS, Progress, Requests, Rows, fails, request_fault, value_fault, waited
+from sizing.traffic.turns import first_turns
 
-_TYPES = {INPUTS: "DOUBLE[]", OUTPUTS: "DOUBLE[]", ERRORS: "VARCHAR[]"}
+_TYPES = {
+    INPUTS: "DOUBLE[]",
+    OUTPUTS: "DOUBLE[]",
+    ERRORS: "VARCHAR[]",
+    SUCCESSES: "VARCHAR[]",
+    COMPLETED: "DOUBLE",
+    TOTAL_INPUT: "DOUBLE",
+    "backend": "VARCHAR",
+}
+# Whether those without output are the ones that the totals leave out; totals bear out what errors already say.
+_SILENT = (
+    "coalesce(completed < remain AND completed = given AND CASE WHEN total IS NULL THEN NOT told ELSE total = tokens "
+    "END, false)"
+)
 _WHOLE = "{0} >= 0 AND {0} = floor({0})"
+# Rounds of a conversation reach these alone: MULTI_TURN_BACKENDS in python/sglang/benchmark/serving.py.
+_CHAT = ("sglang-oai-chat", "vllm-chat", "lmdeploy-chat")
 
 
-def benchmark_requests(trace: Opened, progress: Progress | None) -> tuple[Requests, int]:
-    """The requests of all runs in the file, and how many more failed: output 0, and a reason among the errors.
+def benchmark_requests(trace: Opened, progress: Progress | None) -> tuple[Rows, Said | None]:
+    """The requests of all runs in the file, and whether they may be rounds that carry the first one's length.
 
-    Raises TraceError.
+    A request failed where successes or errors say so, else by the run's own totals. Raises TraceError.
     """
     connection = trace.connection
     waited(trace, lambda: _keep(trace), progress)
     _check_lists(trace)
+    _check_totals(trace)
     size, failed = connection.execute("SELECT count(*), count(*) FILTER (failed) FROM requests").fetchone()
     if size > MAX_REQUESTS:
-        trace.file.fail(f"holds more than {MAX_REQUESTS:,} requests: give fewer runs.")
+        trace.file.fail(f"holds more than {MAX_REQUESTS:,} requests: give fewer runs.", "too_large")
     if size == failed:
         trace.file.fail("holds no request that succeeded: give a run that did.")
     _check_requests(trace)
     found = connection.execute("SELECT i::INTEGER AS i, o::INTEGER AS o FROM requests WHERE NOT failed").fetchnumpy()
-    return Requests(found["i"], found["o"], None), failed
+    return Rows(Requests(found["i"], found["o"], None), failed, None), _rounds(trace)
 
 
 def _keep(trace: Opened) -> None:
     """Keeps the lists of each run and then the requests in them, with their places from 1."""
     trace.connection.execute(
         f"CREATE TEMP TABLE runs AS SELECT row_number() OVER () AS run, {INPUTS} AS i, {OUTPUTS} AS o, "
-        f"list_transform({ERRORS}, lambda reason: coalesce(reason, '') <> '') AS e FROM {trace.rows(_TYPES)}",
+        f"list_transform({ERRORS}, lambda reason: {fails('filled', 'reason')}) AS e, "
+        f"list_transform({SUCCESSES}, lambda success: {fails('false', 'success')}) AS s, "
+        f"{COMPLETED} AS completed, {TOTAL_INPUT} AS total, backend FROM {trace.rows(_TYPES)}",
         [trace.pattern],
     )
     trace.connection.execute(
-        "CREATE TEMP TABLE requests AS SELECT *, o IS NOT DISTINCT FROM 0 AND coalesce(e, false) AS failed FROM "
-        "(SELECT run, unnest(range(1, len(i) + 1)) AS nth, unnest(i) AS i, unnest(o) AS o, unnest(e) AS e FROM runs)"
+        "CREATE TEMP TABLE marked AS SELECT *, coalesce(s, false) OR coalesce(e, false) AS failed FROM (SELECT run, "
+        "unnest(range(1, len(i) + 1)) AS nth, unnest(i) AS i, unnest(o) AS o, unnest(e) AS e, unnest(s) AS s FROM runs)"
+    )
+    # Totals leave out what failed: where they agree only without the requests that have no output, those failed.
+    trace.connection.execute(
+        "CREATE TEMP TABLE totals AS SELECT run, completed, total, bool_or(e IS NOT NULL OR s IS NOT NULL) AS told, "
+        "count(*) FILTER (NOT failed) AS remain, count(*) FILTER (NOT failed AND o > 0) AS given, "
+        "sum(i) FILTER (NOT failed AND o > 0) AS tokens FROM marked JOIN (SELECT run, completed, total FROM runs) "
+        "USING (run) GROUP BY run, completed, total"
+    )
+    trace.connection.execute(
+        f"CREATE TEMP TABLE requests AS SELECT run, nth, i, o, failed OR (o = 0 AND {_SILENT}) AS failed FROM marked "
+        "JOIN totals USING (run) ORDER BY run, nth"
     )
 
 
 def _check_lists(trace: Opened) -> None:
     odd = trace.connection.execute(
-        "SELECT run, len(i), len(o), len(e) FROM runs WHERE i IS NULL OR o IS NULL OR len(i) <> len(o) "
-        "OR len(e) <> len(i) ORDER BY run LIMIT 1"
+        "SELECT run, len(i), len(o), len(e), len(s) FROM runs WHERE i IS NULL OR o IS NULL OR len(i) <> len(o) "
+        "OR len(e) <> len(i) OR len(s) <> len(i) ORDER BY run LIMIT 1"
     ).fetchone()
     if odd is None:
         return
-    run, inputs, outputs, errors = odd
+    run, inputs, outputs, errors, successes = odd
     if inputs is None or outputs is None:
-        trace.file.fail(f"run {run:,} holds totals and no requests: leave it out, or run it again with its details.")
-    name, other = (OUTPUTS, outputs) if inputs != outputs else (ERRORS, errors)
+        trace.file.fail(
+            f"run {run:,} holds totals and no requests: leave it out, or run it again with its details.", "columns"
+        )
+    others = ((OUTPUTS, outputs), (ERRORS, errors), (SUCCESSES, successes))
+    name, other = next((name, other) for name, other in others if other is not None and other != inputs)
     trace.file.fail(f"run {run:,} has {inputs:,} {INPUTS} and {other:,} {name}: each request needs one of each.")
+
+
+def _check_totals(trace: Opened) -> None:
+    """Refuses a run that says how many failed and not which."""
+    odd = trace.connection.execute(
+        f"SELECT run, completed, remain FROM totals WHERE NOT told AND completed < remain AND NOT {_SILENT} "
+        "ORDER BY run LIMIT 1"
+    ).fetchone()
+    if odd is not None:
+        run, completed, size = odd
+        trace.file.fail(
+            f"run {run:,} completed {completed:,.0f} of its {size:,} requests and does not say which failed: run it "
+            f"again with its details, or give its {ERRORS}."
+        )
+
+
+def _rounds(trace: Opened) -> Said | None:
+    """A warning where the inputs of a chat benchmark are those of rounds that all carry the first one's length."""
+    chats = ", ".join(f"'{name}'" for name in _CHAT)
+    runs = trace.connection.execute(
+        f"SELECT run FROM runs WHERE backend IN ({chats}) AND len(i) >= 4 ORDER BY run LIMIT 100"
+    ).fetchall()
+    query = "SELECT i FROM requests WHERE run = ? ORDER BY nth"
+    found = [run for (run,) in runs if first_turns(trace.connection.execute(query, [run]).fetchnumpy()["i"])]
+    if not found:
+        return None
+    return Said(
+        "multi_turn",
+        f"In run {found[0]:,} equal inputs follow each other, as in rounds of conversations that all carry the first "
+        "round's length (bench_serving before 0.5.23): contexts may be longer, so the lengths are a lower bound.",
+    )
 
 
 def _check_requests(trace: Opened) -> None:

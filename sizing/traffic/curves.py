@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sizing.answers.optimum import kv_tokens_for
+from sizing.answers.what_runs import kv_tokens_for
 from sizing.engine.pools import pools_from_slots, rank_of
 from sizing.traffic.held import Held, demand, in_steps, reach
 from sizing.traffic.mix import Array, Counts

@@ -4,11 +4,17 @@ Read where it is written: TIMESTAMP,ContextTokens,GeneratedTokens in data/AzureL
 Azure/AzurePublicDataset; timestamp, input_length, output_length, hash_ids in FAST25-release/README.md of
 kvcache-ai/Mooncake; "Request tokens" and "Response tokens" in BurstGPT_1.csv of HPMLL/BurstGPT; prompt_tokens and
 completion_tokens in the usage object of the OpenAI API, input_tokens and output_tokens in that of newer ones;
-num_prefill_tokens and num_decode_tokens in the traces of project-etalon/etalon and the simulators that read them.
+num_prefill_tokens and num_decode_tokens in the traces of project-etalon/etalon and the simulators that read them;
+number_input_tokens and number_output_tokens in src/llmperf/common_metrics.py of ray-project/llmperf; input_num_tokens
+and output_num_tokens in benchmarks/multi_turn/benchmark_serving_multi_turn.py of vllm-project/vllm; isl and osl in the
+reports of ai-dynamo/dynamo; gen_ai.usage.input_tokens and gen_ai.usage.output_tokens in the semantic conventions of
+OpenTelemetry for generative AI; input_toks and output_toks in the data set
+noddu/swe_multiturn-claude-trace-tokenized-qwen3.5 of huggingface.co.
 """
 
+import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 PAIRS = (
     ("input_len", "output_len"),
@@ -20,6 +26,13 @@ PAIRS = (
     ("prompt_length", "output_length"),
     ("request_tokens", "response_tokens"),
     ("num_prefill_tokens", "num_decode_tokens"),
+    ("number_input_tokens", "number_output_tokens"),
+    ("num_input_tokens", "num_output_tokens"),
+    ("input_num_tokens", "output_num_tokens"),
+    ("input_sequence_length", "output_sequence_length"),
+    ("gen_ai_usage_input_tokens", "gen_ai_usage_output_tokens"),
+    ("input_toks", "output_toks"),
+    ("isl", "osl"),
     ("input", "output"),
 )
 LENGTHS = ("length", "len", "total_tokens", "tokens")
@@ -29,9 +42,57 @@ PAIR_COUNTS = COUNTS[:3]  # beside two lengths a lone "n" may be anything, such 
 # One object a run with a list for each of these: benchmark() in python/sglang/benchmark/serving.py of
 # sgl-project/sglang (--output-details, one line a run) and in vllm/benchmarks/serve.py of vllm-project/vllm
 # (--save-detailed). In both calculate_metrics() writes 0 as the output of a failed request, and errors its reason.
-INPUTS, OUTPUTS, ERRORS = "input_lens", "output_lens", "errors"
-TOTALS = ("completed", "total_input_tokens", "request_throughput")  # what both write without the lists, too
+# Wrappers keep the lists and drop errors, or add successes; the totals are those of the requests that completed.
+INPUTS, OUTPUTS, ERRORS, SUCCESSES = "input_lens", "output_lens", "errors", "successes"
+COMPLETED, TOTAL_INPUT = "completed", "total_input_tokens"
+TOTALS = (COMPLETED, TOTAL_INPUT, "request_throughput")  # what both write without the lists, too
 ONLY_SGLANG = "sharegpt_output_len"  # an argument that only SGLang writes among its results
+
+# What a failed request is marked with, by the column's name, and how a value is read. LLMPerf writes error_code and
+# error_msg, AIPerf error and was_cancelled, BurstGPT nothing.
+Sign = Literal["filled", "true", "false", "status", "code"]
+FAILURES: dict[str, Sign] = {
+    "error": "filled",
+    "errors": "filled",
+    "error_code": "filled",
+    "error_msg": "filled",
+    "error_message": "filled",
+    "error_type": "filled",
+    "exception": "filled",
+    "failed": "true",
+    "is_error": "true",
+    "cancelled": "true",
+    "was_cancelled": "true",
+    "aborted": "true",
+    "success": "false",
+    "successful": "false",
+    "succeeded": "false",
+    "is_success": "false",
+    "ok": "false",
+    "status": "status",
+    "state": "status",
+    "outcome": "status",
+    "request_status": "status",
+    "finish_reason": "status",
+    "status_code": "code",
+    "http_status": "code",
+    "http_code": "code",
+    "http_status_code": "code",
+    "response_code": "code",
+}
+
+# What links the turns of a conversation, and what orders them.
+SESSIONS = (
+    "session_id",
+    "conversation_id",
+    "conv_id",
+    "dialog_id",
+    "dialogue_id",
+    "thread_id",
+    "gen_ai_conversation_id",
+)
+TURNS = ("turn", "turn_index", "turn_idx", "turn_id", "turn_number", "round", "round_index", "round_idx")
+HASHES = ("hash_ids",)
 
 
 class Columns(NamedTuple):
@@ -52,14 +113,25 @@ class Columns(NamedTuple):
 
 def guess(columns: Iterable[str]) -> Columns:
     """The columns that hold lengths, by the names known here, upper and lower case alike; none of them where unsure."""
-    names: dict[str, str] = {}
-    for column in columns:
-        names.setdefault(column.strip().lower().replace(" ", "_").replace("-", "_"), column)
+    names = plain_names(columns)
     for one, other in PAIRS:
         if one in names and other in names:
-            return Columns(names[one], names[other], None, _first(names, PAIR_COUNTS))
-    length = _first(names, LENGTHS)
-    return Columns() if length is None else Columns(length=length, times=_first(names, COUNTS))
+            return Columns(names[one], names[other], None, first(names, PAIR_COUNTS))
+    length = first(names, LENGTHS)
+    return Columns() if length is None else Columns(length=length, times=first(names, COUNTS))
+
+
+def plain_names(columns: Iterable[str]) -> dict[str, str]:
+    """Each column by its name in small letters with _ between words; the first of those alike."""
+    names: dict[str, str] = {}
+    for column in columns:
+        names.setdefault(plain_name(column), column)
+    return names
+
+
+def plain_name(column: str) -> str:
+    """A name in small letters with _ between words, whatever its writer put there."""
+    return re.sub(r"[ .\-]", "_", column.strip().lower())
 
 
 def is_benchmark(columns: Sequence[str]) -> bool:
@@ -74,5 +146,6 @@ def missing_details(columns: Sequence[str]) -> str | None:
     return "--output-details" if ONLY_SGLANG in columns else "--save-detailed"
 
 
-def _first(names: dict[str, str], wanted: Iterable[str]) -> str | None:
+def first(names: dict[str, str], wanted: Iterable[str]) -> str | None:
+    """The column of the first name that there is."""
     return next((names[name] for name in wanted if name in names), None)

@@ -6,7 +6,7 @@ from two histograms alone, of where they start and where they end; so a trace is
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -57,6 +57,24 @@ class Spans:
     """Whether all requests generate equally many tokens, so that those begun together also end together."""
 
 
+About = Literal["multi_turn", "failed_left_out", "no_output", "buckets"]
+
+
+class Said(NamedTuple):
+    """Something that a reader of a file's numbers has to know, in the vocabulary of answers."""
+
+    about: About
+    words: str
+
+
+class Known(NamedTuple):
+    """One kind of length as buckets give it [tokens]; None where they do not say."""
+
+    mean: float | None
+    quantiles: dict[float, tuple[float, float, float | None]]
+    """By share: an estimate, and between which two it lies; the second is None where nothing bounds it."""
+
+
 class Mix(NamedTuple):
     """Requests of one workload, and the same workload after two shifts."""
 
@@ -71,7 +89,13 @@ class Mix(NamedTuple):
     """Every request at or above the 95th percentile of input + output twice as long, input and output alike."""
     outputs_doubled: Spans | None
     note: str = ""
-    """A sentence on what was read that a reader should know; empty where there is none."""
+    """Sentences on what was read that a reader should know; empty where there is none."""
+    failed: int = 0
+    """Requests of the file that failed, and are left out."""
+    said: tuple[Said, ...] = ()
+    """What of the note is a warning, one a code."""
+    buckets: "Buckets | None" = None
+    """Where a file has buckets, what it says; the histograms above are then an estimate."""
 
     @property
     def lengths(self) -> Counts:
@@ -85,9 +109,23 @@ class Mix(NamedTuple):
         return {name: counts for name, counts in known.items() if counts is not None}
 
     @property
+    def at_least(self) -> bool:
+        """Whether the lengths are a lower bound, as those of turns are whose contexts are not known."""
+        return any(said.about == "multi_turn" and "lower bound" in said.words for said in self.said)
+
+    @property
     def requests(self) -> int:
         """How many requests were counted."""
         return self.lengths.total
+
+
+class Buckets(NamedTuple):
+    """What buckets say of the lengths."""
+
+    known: dict[str, Known]
+    """Of input, output and total, as far as there are."""
+    bounds: tuple[Mix, Mix]
+    """The same requests as far apart, and as close to each other, as the buckets allow."""
 
 
 def mix_of(name: str, inputs: Array, outputs: Array, times: Array | None = None, *, synthetic: bool = False) -> Mix:

@@ -3,7 +3,7 @@
 import gzip
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -18,6 +18,35 @@ _DEFAULT_OBJECT = 2**24  # DuckDB's own bound
 _NAMES_ONLY = "maximum_depth = 1, map_inference_threshold = -1"  # names of a JSON file, and not what they hold
 _WHOLE = re.compile(r"U?(?:TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
 _NUMBER = re.compile(r"FLOAT|DOUBLE|DECIMAL.*")
+_NESTED = re.compile(r"STRUCT|JSON")
+_LOOKED_AT = 200  # rows from which the paths of a nested file are taken
+_STRUCTURE = 2**18  # characters of one column's structure; beyond them its keys are data, not names
+
+
+class Place(NamedTuple):
+    """Where a value of each request stands."""
+
+    column: str
+    """Of the file, or a name at the top of its objects."""
+    lists: str = ""
+    """DuckDB's path in it to the list of requests, with [*]; empty where each row or object is a request."""
+    field: str = ""
+    """The path within a request; empty for the column itself."""
+    kind: str = ""
+    """The type of its JSON values; empty where it was not looked at."""
+
+
+class View(NamedTuple):
+    """Some columns of a file as SQL: one row a request."""
+
+    rows: str
+    """A relation with the file's path as its one parameter."""
+    texts: tuple[str, ...]
+    """Each column as text, in the order asked for."""
+    numbers: tuple[str, ...]
+    """Each as a number, NULL where it is none."""
+    nested: bool
+    """Whether the rows stand in a list within an object of the file: `owner` is then the object, from 1."""
 
 
 class Opened(NamedTuple):
@@ -29,28 +58,90 @@ class Opened(NamedTuple):
     """A DuckDB table function over the file, its path the one parameter. CSV columns are called c0, c1, ..."""
     pattern: str
     """That parameter: the path, with nothing in it that matches another file."""
-    types: dict[str, str]
-    """DuckDB's type of each column by its name in the file, in the file's order."""
+    names: tuple[str, ...]
+    """Of the columns as the file writes them, in its order; a CSV header may have one twice, or an empty one."""
+    types: tuple[str, ...]
+    """DuckDB's type of each."""
 
     def column(self, name: str) -> str:
-        """SQL for a column."""
-        return f"c{list(self.types).index(name)}" if self.file.kind == "CSV" else '"' + name.replace('"', '""') + '"'
+        """SQL for a column of the file."""
+        return f"c{self.names.index(name)}" if self.file.kind == "CSV" else _named(name)
 
     def number(self, name: str) -> str:
         """SQL for a column as a number, NULL where it is none."""
         column = self.column(name)
-        if self.file.kind == "Parquet" and _WHOLE.fullmatch(self.types[name]):
+        if self.file.kind == "Parquet" and _WHOLE.fullmatch(self.type_of(name)):
             return column
-        if self.file.kind == "Parquet" and not _NUMBER.fullmatch(self.types[name]):
+        if self.file.kind == "Parquet" and not _NUMBER.fullmatch(self.type_of(name)):
             column += "::VARCHAR"  # DuckDB takes true for 1
         return f"TRY_CAST({column} AS DOUBLE)"
+
+    def type_of(self, name: str) -> str:
+        """DuckDB's type of a column."""
+        return self.types[self.names.index(name)]
 
     def rows(self, types: Mapping[str, str]) -> str:
         """SQL for the rows with these columns at these types; only JSON needs to be told."""
         listed = ", ".join(f"{_literal(name)}: '{kind}'" for name, kind in types.items())
         rows = self.source.replace(_NAMES_ONLY, f"columns = {{{listed}}}")
         # An empty line in a file of one column is a row without a value; in others DuckDB passes over it by itself.
-        return f"(FROM {rows} WHERE c0 IS NOT NULL)" if self.file.kind == "CSV" and len(self.types) == 1 else rows
+        return f"(FROM {rows} WHERE c0 IS NOT NULL)" if self.file.kind == "CSV" and len(self.names) == 1 else rows
+
+    def view(self, places: Sequence[Place]) -> View:
+        """The columns at these places; raises TraceError where they stand in different lists."""
+        if all(not place.lists and not place.field for place in places):
+            rows = self.rows(dict.fromkeys((place.column for place in places), "VARCHAR"))
+            texts = tuple(f"{self.column(place.column)}::VARCHAR" for place in places)
+            return View(rows, texts, tuple(self.number(place.column) for place in places), nested=False)
+        rows = self.rows(dict.fromkeys((place.column for place in places), "JSON"))
+        if nested := any(place.lists for place in places):
+            if len({(place.column, place.lists) for place in places}) > 1:
+                self.file.fail("has its lengths in different lists: name columns that stand in one.", "columns")
+            rows = self._records(places[0], rows)
+        texts = tuple(
+            f"json_extract_string({'record' if nested else self._json(place.column)}, {_literal('$' + place.field)})"
+            for place in places
+        )
+        return View(rows, texts, tuple(f"TRY_CAST({text} AS DOUBLE)" for text in texts), nested)
+
+    def _records(self, place: Place, rows: str) -> str:
+        """SQL for the records of a list; `owner` is the object that holds it, which may stand in a list itself."""
+        outer, _, inner = place.lists.removesuffix("[*]").rpartition("[*]")
+        held = self._json(place.column)
+        held = f"unnest(json_extract({held}, {_literal(outer + '[*]')}))" if outer else held
+        inner = _literal(f"{'$' if outer else ''}{inner}[*]")
+        return (
+            f"(SELECT owner, unnest(json_extract(held, {inner})) AS record FROM (SELECT row_number() OVER () AS owner, "
+            f"held FROM (SELECT {held} AS held FROM {rows})))"
+        )
+
+    def counted(self, place: Place) -> int:
+        """How many values stand at a place of lists; the file is read for it."""
+        rows = self.rows({place.column: "JSON"})
+        query = f"SELECT sum(len(json_extract({self._json(place.column)}, {_literal(place.lists)}))) FROM {rows}"
+        return int(self.connection.execute(query, [self.pattern]).fetchone()[0] or 0)
+
+    def places(self) -> dict[str, Place]:
+        """Every value of a nested file by its path, such as usage.prompt_tokens or requests[].in, from its first rows.
+
+        Flat files have their columns alone; so has whatever nests deeper than is worth offering.
+        """
+        found = {name: Place(name) for name in self.names}
+        if self.file.kind == "CSV":
+            return found
+        held = [name for name in self.names if self.file.kind == "JSON" or _NESTED.search(self.type_of(name))]
+        if not held:
+            return found
+        groups = ", ".join(f"json_group_structure({self._json(name)})" for name in held)
+        rows = self.rows(dict.fromkeys(held, "JSON"))
+        query = f"SELECT {groups} FROM (FROM {rows} LIMIT {_LOOKED_AT})"
+        for name, structure in zip(held, self.connection.execute(query, [self.pattern]).fetchone(), strict=True):
+            if structure and len(structure) <= _STRUCTURE:
+                _spread(json.loads(structure), name, Place(name), found)
+        return found
+
+    def _json(self, name: str) -> str:
+        return self.column(name) if self.file.kind == "JSON" else f"to_json({self.column(name)})"
 
     def place(self, row: int) -> str:
         """The words for a row, counted from 1."""
@@ -59,6 +150,26 @@ class Opened(NamedTuple):
             "JSON": f"object {row:,}",
             "Parquet": f"row {row:,}",
         }[self.file.kind]
+
+
+def _named(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _spread(structure: Any, path: str, place: Place, found: dict[str, Place]) -> None:
+    """Adds what stands below a place: names of objects, and of objects in lists."""
+    if len(found) >= MAX_COLUMNS:
+        return
+    if isinstance(structure, dict):
+        found[path] = place._replace(kind="OBJECT")
+        for key, inner in structure.items():
+            if '"' not in key:
+                _spread(inner, f"{path}.{key}", place._replace(field=f'{place.field}."{key}"'), found)
+    elif isinstance(structure, list) and structure and isinstance(structure[0], dict):
+        lists = (place.lists or "$") + place.field + "[*]"
+        _spread(structure[0], f"{path}[]", Place(place.column, lists), found)
+    else:
+        found[path] = place._replace(kind=structure if isinstance(structure, str) else "LIST")
 
 
 @contextmanager
@@ -75,8 +186,7 @@ def opened(file: TraceFile) -> Iterator[Opened]:
                 f"read_csv(?, auto_detect = false, header = true, delim = '{delimiter}', quote = '\"', escape = '\"', "
                 f"columns = {{{columns}}}, hive_partitioning = false, {packed})"
             )
-            types = dict.fromkeys(reversed(names), "VARCHAR")
-            types = {name: types[name] for name in names}
+            types = ["VARCHAR"] * len(names)
         else:
             most = max(_DEFAULT_OBJECT, min(MAX_OBJECT, file.size))
             source = (
@@ -85,12 +195,12 @@ def opened(file: TraceFile) -> Iterator[Opened]:
                 else "read_parquet(?, hive_partitioning = false)"
             )
             described = connection.execute(f"DESCRIBE SELECT * FROM {source}", [pattern]).fetchall()
-            types = {row[0]: row[1] for row in described}
-            if file.kind == "JSON" and list(types) == ["json"]:  # DuckDB's name for values that have none
-                file.fail("holds no named values: give one object a request.")
-        if len(types) > MAX_COLUMNS:
-            file.fail(f"has {len(types):,} columns, and at most {MAX_COLUMNS:,} are read: give fewer.")
-        yield Opened(connection, file, source, pattern, types)
+            names, types = [row[0] for row in described], [row[1] for row in described]
+            if file.kind == "JSON" and names == ["json"]:  # DuckDB's name for values that have none
+                file.fail("holds no named values: give one object a request.", "columns")
+        if len(names) > MAX_COLUMNS:
+            file.fail(f"has {len(names):,} columns, and at most {MAX_COLUMNS:,} are read: give fewer.", "too_large")
+        yield Opened(connection, file, source, pattern, tuple(names), tuple(types))
 
 
 def _confined(connection: Any, path: str) -> str:
@@ -117,9 +227,12 @@ def said(file: TraceFile) -> Iterator[None]:
     try:
         yield
     except duckdb.OutOfMemoryException:
-        file.fail(f"does not fit into {MEMORY} of memory while it is read: count it first, and give a histogram.")
+        file.fail(
+            f"does not fit into {MEMORY} of memory while it is read: count it first, and give a histogram.", "too_large"
+        )
     except (duckdb.Error, UnicodeError) as error:
-        file.fail(_sentence(file, str(error)))
+        sentence = _sentence(file, str(error))
+        file.fail(sentence, "too_large" if sentence.startswith("holds a JSON object of more than") else "unreadable")
 
 
 def _sentence(file: TraceFile, words: str) -> str:

@@ -1,5 +1,6 @@
 """The requests of a file with a row each, or with a row a length and how often it occurs."""
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYetError
@@ -9,13 +10,16 @@ import duckdb
 import numpy as np
 
 from sizing.basics.problems import shown
-from sizing.traffic.layouts import Columns
+from sizing.traffic.formats import Plan
+from sizing.traffic.layouts import Sign
 from sizing.traffic.mix import MAX_LENGTH, Array
-from sizing.traffic.opened import Opened
+from sizing.traffic.opened import Opened, View
 
 MAX_REQUESTS = 40_000_000  # rows: they stay below 2 GiB of memory, measured with tests/bench/traffic.py
 MAX_COUNT = 2**31 - 1  # of one row of a histogram
 _POLL = 0.1  # seconds
+_SHOWN = 20  # column names in a sentence
+_TEXT = re.compile(r"[^\W\d_]\s|^\s*\[?\s*\{")  # words, or messages, where a length is looked for
 
 Progress = Callable[[float], object]
 Result = TypeVar("Result")
@@ -31,30 +35,112 @@ class Requests(NamedTuple):
     """How many requests each row stands for; None for one."""
 
 
-def requests_of(trace: Opened, columns: Columns, progress: Progress | None) -> Requests:
-    """Reads the columns, and checks every value; raises TraceError for the first row that is none of a trace."""
-    lengths = [name for name in (columns.length,) if name] or [str(columns.input), str(columns.output)]
-    names = [*lengths, columns.times] if columns.times else lengths
-    bounds = [MAX_COUNT if name == columns.times else MAX_LENGTH for name in names]
-    rows = trace.rows(dict.fromkeys(names, "VARCHAR"))
-    numbers = ", ".join(f"{trace.number(name)} AS n{at}" for at, name in enumerate(names))
-    wholes = ", ".join(f"{_whole(f'n{at}', bound)} AS v{at}" for at, bound in enumerate(bounds))
-    query = f"SELECT {wholes} FROM (SELECT {numbers} FROM {rows}) LIMIT {MAX_REQUESTS + 1}"
+class Turns(NamedTuple):
+    """What links rows to conversations, in the order of the file; each may be masked where the file has nothing."""
+
+    session: Array
+    """A number for each session."""
+    turn: Array | None
+    """What orders its turns; None for the order of the file."""
+    first: Array | None
+    """A number for the first block of each prompt, the same for prompts that begin alike."""
+    ordered: bool
+    """Whether the file says which turn comes after which."""
+
+
+class Rows(NamedTuple):
+    """What a file holds."""
+
+    requests: Requests
+    failed: int
+    """Requests that failed, and are left out."""
+    turns: Turns | None
+
+
+_FALSE = "('false', '0', '0.0', 'no', 'f')"
+_TRUE = "('true', '1', '1.0', 'yes', 't')"
+_EMPTY = "('', 'null', 'none', 'nan', 'false', '0', '0.0', '-', 'no', '{}', '[]', '\"\"')"
+_BROKEN = "^(err|fail|cancel|abort|incomplete|time.?d?.?out|reject|drop)"  # how the words of a status begin
+
+
+def fails(sign: Sign, text: str) -> str:
+    """SQL that is true for a request that failed, by a column's text; false where it says nothing."""
+    plain = f"lower(trim({text}))"
+    found = {
+        "filled": f"{plain} NOT IN {_EMPTY}",
+        "true": f"{plain} IN {_TRUE}",
+        "false": f"{plain} IN {_FALSE}",
+        "status": f"(regexp_matches({plain}, '{_BROKEN}') OR TRY_CAST({plain} AS DOUBLE) >= 400)",
+        "code": f"TRY_CAST({plain} AS DOUBLE) NOT BETWEEN 100 AND 399",
+    }
+    return f"coalesce({found[sign]}, false)"
+
+
+def rows_of(trace: Opened, plan: Plan, progress: Progress | None) -> Rows:
+    """Reads what the plan names and checks every value; raises TraceError for the first row that is none of a trace."""
+    lengths = [plan.input] if plan.output is None else [plan.input, plan.output]
+    read = [*lengths, plan.times] if plan.times else lengths
+    bounds = [MAX_LENGTH] * len(lengths) + [MAX_COUNT] * (len(read) - len(lengths))
+    linked = [place for place in (plan.session, plan.turn, plan.hashes) if place and not plan.times]
+    places = [*read, *(place for place, _ in plan.failed), *linked]
+    view = trace.view(places)
+    checks = view.texts[len(read) : len(read) + len(plan.failed)]
+    bad = " OR ".join(fails(sign, text) for text, (_, sign) in zip(checks, plan.failed, strict=True))
+    links = _links(plan, view, dict(zip(map(id, linked), view.texts[len(read) + len(checks) :], strict=True)))
+    numbers = [f"{view.numbers[at]} AS n{at}" for at in range(len(read))]
+    inner = ", ".join(
+        [*numbers, *(f"{sql} AS {name}" for name, sql in links.items()), *([f"{bad} AS bad"] if bad else [])]
+    )
+    wholes = ", ".join([*(f"{_whole(f'n{at}', bound)} AS v{at}" for at, bound in enumerate(bounds)), *links])
+    where = " WHERE NOT bad" if bad else ""
+    query = f"SELECT {wholes} FROM (SELECT {inner} FROM {view.rows}){where} LIMIT {MAX_REQUESTS + 1}"
+    faults = _Faults(trace, view, plan.named, bounds, bad)
     try:
-        found = list(waited(trace, lambda: _fetched(trace, query), progress).values())
+        found = waited(trace, lambda: _fetched(trace, query), progress)
     except duckdb.ConversionException:  # where it reads CSV straight into numbers, what is none does not turn to NULL
-        _name_fault(trace, rows, names, bounds)
+        _name_fault(faults)
         raise
-    if not len(found[0]):
-        trace.file.fail("names columns and holds no requests: give one with a row a request.")
-    if len(found[0]) > MAX_REQUESTS:
+    values = [found[f"v{at}"] for at in range(len(read))]
+    failed = _failed(trace, view, bad) + sum(trace.counted(place) for place in plan.failed_lists)
+    if not len(values[0]):
         trace.file.fail(
-            f"holds more than {MAX_REQUESTS:,} rows: give a histogram of it, with the columns input, output and count."
+            "holds no request that succeeded: give a run that did."
+            if failed
+            else "names columns and holds no requests: give one with a row a request."
         )
-    times = found[len(lengths)] if columns.times else None
-    if any(np.ma.is_masked(values) for values in found) or not _in_bounds(found[: len(lengths)], times):
-        _name_fault(trace, rows, names, bounds)
-    return Requests(found[0], None if columns.length else found[1], times)
+    if len(values[0]) > MAX_REQUESTS:
+        trace.file.fail(
+            f"holds more than {MAX_REQUESTS:,} rows: give a histogram of it, with the columns input, output and count.",
+            "too_large",
+        )
+    times = values[len(lengths)] if plan.times else None
+    if any(np.ma.is_masked(column) for column in values) or not _in_bounds(values[: len(lengths)], times):
+        _name_fault(faults)
+    requests = Requests(values[0], None if plan.output is None else values[1], times)
+    ordered = plan.turn is not None or plan.turns_in_list
+    turns = Turns(found["session"], found.get("turn"), found.get("first"), ordered) if "session" in found else None
+    return Rows(requests, failed, turns)
+
+
+def _links(plan: Plan, view: View, texts: dict[int, str]) -> dict[str, str]:
+    """SQL for what links turns, by the name it gets; empty where nothing does."""
+    if plan.times or (plan.session is None and not plan.turns_in_list):
+        return {}
+    text = texts[id(plan.session)] if plan.session else "owner"
+    found = {"session": f"CASE WHEN {text} IS NOT NULL THEN hash({text}) END"}
+    if plan.turn:
+        found["turn"] = f"TRY_CAST({texts[id(plan.turn)]} AS DOUBLE)"
+    if plan.hashes:
+        text = texts[id(plan.hashes)]
+        found["first"] = f"CASE WHEN json_valid({text}) THEN hash(json_extract_string({text}, '$[0]')) END"
+    return found
+
+
+def _failed(trace: Opened, view: View, bad: str) -> int:
+    if not bad:
+        return 0
+    query = f"SELECT count(*) FILTER (bad) FROM (SELECT {bad} AS bad FROM {view.rows})"
+    return int(trace.connection.execute(query, [trace.pattern]).fetchone()[0])
 
 
 def waited(trace: Opened, work: Callable[[], Result], progress: Progress | None) -> Result:
@@ -90,16 +176,27 @@ def _in_bounds(lengths: list[Array], times: Array | None) -> bool:
     return bool(totals.min() > 0 and totals.max() <= MAX_LENGTH and (times is None or times.min() > 0))
 
 
-def _name_fault(trace: Opened, rows: str, names: list[str], bounds: list[int]) -> None:
+class _Faults(NamedTuple):
+    """What is needed to find the first row at fault."""
+
+    trace: Opened
+    view: View
+    names: tuple[str, ...]
+    bounds: list[int]
+    bad: str
+
+
+def _name_fault(faults: _Faults) -> None:
     """Finds the first row at fault and raises TraceError for it; the file is read again, in its order."""
-    texts = ", ".join(f"{trace.column(name)}::VARCHAR AS t{at}" for at, name in enumerate(names))
+    trace, view, names, bounds, bad = faults
+    texts = ", ".join(f"{view.texts[at]} AS t{at}" for at in range(len(names)))
     wholes = [_whole(f"TRY_CAST(t{at} AS DOUBLE)", bound) for at, bound in enumerate(bounds)]
     lengths = [whole for whole, bound in zip(wholes, bounds, strict=True) if bound == MAX_LENGTH]
     counts = [whole for whole, bound in zip(wholes, bounds, strict=True) if bound != MAX_LENGTH]
     fine = [f"({' + '.join(lengths)}) BETWEEN 1 AND {MAX_LENGTH}", *(f"{count} > 0" for count in counts)]
     query = (
-        f"SELECT * FROM (SELECT row_number() OVER () AS row, {texts} FROM {rows}) "
-        f"WHERE ({' AND '.join(fine)}) IS NOT TRUE ORDER BY row LIMIT 1"
+        f"SELECT * EXCLUDE bad FROM (SELECT row_number() OVER () AS row, {texts}, {bad or 'false'} AS bad FROM "
+        f"{view.rows}) WHERE NOT bad AND ({' AND '.join(fine)}) IS NOT TRUE ORDER BY row LIMIT 1"
     )
     found = trace.connection.execute(query, [trace.pattern]).fetchone()
     if found is None:
@@ -107,9 +204,28 @@ def _name_fault(trace: Opened, rows: str, names: list[str], bounds: list[int]) -
     where = trace.place(found[0])
     for name, value, bound in zip(names, found[1:], bounds, strict=True):
         if fault := value_fault(value, name, where, bound):
-            trace.file.fail(fault)
+            if found[0] > 1 or value is None or _is_number(value):
+                trace.file.fail(fault)
+            trace.file.fail(_text_fault(trace, name, where) if _TEXT.search(str(value)) else fault, "columns")
     total = sum(float(value) for value, bound in zip(found[1:], bounds, strict=True) if bound == MAX_LENGTH)
     trace.file.fail(request_fault(total, where))
+
+
+def _text_fault(trace: Opened, name: str, where: str) -> str:
+    listed = ", ".join(shown(other) for other in list(dict.fromkeys(trace.names))[:_SHOWN])
+    return (
+        f"holds text as {shown(name)} in {where} and no length: count its tokens with the model's tokenizer into "
+        f"columns input_length and output_length, or say which of {listed} are the input and the output "
+        "(--input-column and --output-column)."
+    )
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
 
 
 def value_fault(value: Any, name: str, where: str, most: int) -> str:

@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from sizing.answers.carrying_settings import typed_ratio
 from sizing.answers.optimum import Optimum, best_split
 from sizing.answers.solve import Sizing, solve
 from sizing.basics.problems import Refusal
@@ -102,7 +101,7 @@ def traffic_of(scenario: Scenario, mix: Mix, risk: float) -> Traffic:
     scenario, one, risks = _at_mean(scenario, mix), held(mix.spans), around(risk)
     sizing = solve(scenario)
     optimum = best_split(
-        scenario, rank_of(scenario), lambda requests, tokens: tokens >= needed(one, requests, risks)[1]
+        scenario, rank_of(scenario), lambda requests: needed(one, requests, risks)[1], flag_ratio(sizing.r_star)
     )
     now = sizing.now if isinstance(sizing.now, Split) else None
     return Traffic(
@@ -188,10 +187,9 @@ def _best(sizing: Sizing, optimum: Optimum | None) -> tuple[str | None, Split | 
     if not pin_is_ignored(scenario):
         flag = f"{PIN} {pin_from_slots(scenario, optimum.pin)}"
         return flag, solve_split(scenario, rank, flag_ratio(sizing.r_star), optimum.pin, pinned=True)
-    low, high = optimum.ratio_low, optimum.ratio_high
-    if low is None:
+    ratio = optimum.ratio
+    if ratio is None:
         return None, None
-    ratio = typed_ratio(low, high)
     return f"{RATIO} {stated_ratio_text(ratio)}", solve_split(
         scenario, rank, ratio, slots_unpinned(scenario, rank, ratio)
     )

@@ -12,7 +12,8 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from sizing.answers.optimum import kv_tokens_for, last_that_holds, most_by_state
+from sizing.answers.optimum import most_by_state
+from sizing.answers.what_runs import kv_tokens_for, last_that_holds, slots_for
 from sizing.engine.pools import asked_divisor, asking, pin_from_slots, pin_is_ignored, pools_from_slots, rank_of
 from sizing.scenario.inputs import MAX_REQUESTS
 from sizing.traffic.held import needed
@@ -94,12 +95,12 @@ def residency(traffic: Traffic, way: Way, workload: Workload) -> Residency:
 def room(traffic: Traffic, workload: Workload) -> Room | None:
     """The best split with every session resident; None where none runs a request, or the release ignores a pin."""
     scenario = traffic.sizing.scenario
-    rank, S, risks = rank_of(scenario), traffic.sizing.S, around(traffic.risk)
+    rank, risks = rank_of(scenario), around(traffic.risk)
     sessions, slots, tokens = _each(traffic, workload)
     if pin_is_ignored(scenario):
         return None
     wanted = np.arange(1, min(most_by_state(rank), MAX_REQUESTS // asked_divisor(scenario)) + 1)
-    kept = wanted * S + sessions * slots + int(S > 1)
+    kept = slots_for(rank, wanted) + sessions * slots
     left = kv_tokens_for(pools_from_slots(asking(scenario, rank, wanted), kept), wanted) - sessions * tokens
     runs = last_that_holds(0, len(wanted), lambda C: C == 0 or int(left[C - 1]) >= needed(traffic.one, C, risks)[1])
     if runs == 0:

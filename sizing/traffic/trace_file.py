@@ -5,6 +5,7 @@ import csv
 import gzip
 import io
 import os
+import re
 import zlib
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, NoReturn, cast
@@ -17,7 +18,9 @@ _BLOCK = 2**20
 _DELIMITERS = ",\t;|"
 _GIVE = "give CSV, JSON (one object a line, or a list) or Parquet"
 
-Kind = Literal["CSV", "JSON", "Parquet"]
+Kind = Literal["CSV", "JSON", "Parquet", "metrics"]
+# Prometheus text: a comment on a metric, or a name, labels in braces and a number. A CSV header has no such first line.
+_METRICS = re.compile(r"# (HELP|TYPE) |[A-Za-z_:][\w:]*(\{[^\n]*\})?[ \t]+[-+.\d][-+.\deE]*([ \t]+\d+)?[ \t]*\r?(\n|$)")
 _PACKED = b"\x1f\x8b"  # gzip
 _OTHERS = {  # by their first bytes
     b"PK\x03\x04": "is a ZIP archive: unpack it and give the file in it.",
@@ -29,8 +32,15 @@ _OTHERS = {  # by their first bytes
 }
 
 
+Fault = Literal["unreadable", "columns", "too_large"]
+
+
 class TraceError(ValueError):
     """A trace that cannot be read: one sentence that says what is wrong, where, and what to do."""
+
+    def __init__(self, sentence: str, kind: Fault = "unreadable") -> None:
+        super().__init__(sentence)
+        self.kind = kind
 
 
 class TraceFile(NamedTuple):
@@ -48,9 +58,16 @@ class TraceFile(NamedTuple):
     head: str
     """Its first characters; empty for Parquet."""
 
-    def fail(self, sentence: str) -> NoReturn:
+    def fail(self, sentence: str, kind: Fault = "unreadable") -> NoReturn:
         """Raises TraceError with the name of the file before the sentence."""
-        raise TraceError(f"{shown(self.name)} {sentence}")
+        raise TraceError(f"{shown(self.name)} {sentence}", kind)
+
+    def fail_twice(self, column: str) -> NoReturn:
+        """Raises TraceError for a length whose name stands twice."""
+        self.fail(
+            f"names the column {shown(column)} twice, and which one holds the lengths is not known: rename one.",
+            "columns",
+        )
 
     def header(self) -> tuple[str, list[str]]:
         """The delimiter and the column names in the first row of a CSV file; raises TraceError."""
@@ -84,7 +101,7 @@ def _looked_at(file: Path, found: TraceFile) -> TraceFile:
     with file.open("rb") as raw:
         size = os.fstat(raw.fileno()).st_size
         if size > MAX_BYTES:
-            found.fail(_too_large(f"is {size / 2**30:.1f} GiB", found.name))
+            found.fail(_too_large(f"is {size / 2**30:.1f} GiB", found.name), "too_large")
         head = raw.read(_PEEK)
     packed = head.startswith(_PACKED)
     if packed:
@@ -99,7 +116,7 @@ def _looked_at(file: Path, found: TraceFile) -> TraceFile:
     text = _text(head, found)
     if not text.strip():
         found.fail(f"is empty: {_GIVE}.")
-    kind: Kind = "JSON" if text.lstrip()[0] in "{[" else "CSV"
+    kind: Kind = "JSON" if text.lstrip()[0] in "{[" else "metrics" if _METRICS.match(text.lstrip()) else "CSV"
     return found._replace(kind=kind, packed=packed, size=size, head=text)
 
 
@@ -112,7 +129,7 @@ def _unpacked(file: Path, found: TraceFile) -> tuple[int, bytes]:
             while block := cast(BinaryIO, stream).read(_BLOCK):
                 size += len(block)
                 if size > MAX_BYTES:
-                    found.fail(_too_large(f"holds more than {MAX_BYTES / 2**30:.0f} GiB", found.name))
+                    found.fail(_too_large(f"holds more than {MAX_BYTES / 2**30:.0f} GiB", found.name), "too_large")
     except (EOFError, zlib.error, gzip.BadGzipFile):
         found.fail("is a damaged gzip file: pack it again.")
     return size, head

@@ -23,12 +23,17 @@ def ranks(traffic: Traffic) -> str:
 
 
 def headline(traffic: Traffic) -> str:
-    """What runs and what could, in one line."""
+    """What runs and what could, in one line, and whether the lengths are a lower bound."""
+    bound = " The lengths of its turns are a lower bound." if traffic.mix.at_least else ""
+    return f"{_runs(traffic)}{bound}"
+
+
+def _runs(traffic: Traffic) -> str:
     best, now = traffic.way("best for this traffic"), traffic.way("as set")
     at = f"at {percent(traffic.risk)} risk"
     if best is None:
         return f"No split runs a request of this traffic {at}{ranks(traffic)}."
-    most, any_split = best.now.runs, traffic.optimum.runs if traffic.optimum else 0
+    most, any_split = best.now.runs, traffic.optimum.unspared if traffic.optimum else 0
     more = f" ({count(any_split)} with no slot to spare)" if any_split > most else ""
     if now is None:
         said = f"As set SGLang would refuse to start; the best split runs {requests_text(most)}{ranks(traffic)}"
