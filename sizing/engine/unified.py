@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from sizing.basics.problems import Refusal
+from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, gib, ratio_range_text, ratio_text, requests_text
 from sizing.engine.pools import (
     Pools,
@@ -107,9 +107,12 @@ def held_slots(scenario: Scenario) -> int:
 def unified(scenario: Scenario, slots: int) -> Unified:
     """The deployment of a scenario with K = `slots` [slots per rank] of its static solve, which must be one that boots.
 
-    The flag itself need not be set. Raises RefusedError like `rank_of`.
+    The flag itself need not be set. Raises RefusedError like `rank_of`, and for a model with a sliding window.
     """
     rank = _unified_rank(scenario)
+    if rank.window is not None:
+        cure = "With a sliding window the buffer has a third part, whose rules are not known: nothing is computed."
+        raise RefusedError(Refusal(kind="not_served", engine_words="", cure=cure))
     pools, held = pools_from_slots(rank, slots), held_slots(scenario)
     state, entry = slot_bytes(scenario), _entry(scenario)
     config_total = _config_total(scenario, rank, pools)
@@ -171,7 +174,10 @@ def best_unified(scenario: Scenario) -> UnifiedBest | None:
 
 
 def in_words(scenario: Scenario, split: Split) -> tuple[str, ...]:
-    """Static beside unified in sentences: whether it helps, why, which ratio to set, and what this rests on."""
+    """Static beside unified in sentences: whether it helps, why, which ratio to set, and what this rests on.
+
+    Raises RefusedError like `unified`.
+    """
     found, S = unified(scenario, split.slots), resolve(scenario).S
     if found.refusal:
         return (found.refusal.sentence, RESTS_ON_READING)

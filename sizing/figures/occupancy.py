@@ -1,15 +1,16 @@
-"""What a running server did: both pools over time on one axis, running and waiting requests below."""
+"""What a running server did: both pools over time on one axis, the requests that run and those that wait below."""
 
-from sizing.basics.units import count, number, percent
+from sizing.basics.units import count, number, percent, requests_text
 from sizing.figures.theme import SMALL, Figure, Label, axis, labels, layout, line, source_axis, text
 from sizing.server.facts import RankFacts, ServerFacts
 from sizing.server.measured import Point
 
-HEIGHT = 520
+HEIGHT = 600
 CHARACTERS = 96
 RIGHT = 148  # [px] for the words at the lines' ends
-UPPER, LOWER = [0.4, 1.0], [0.0, 0.3]  # of the drawing area
-HEAD = 1.18  # of the largest count: room for words above it
+POOLS, RUNNING, WAITING = [0.46, 1.0], [0.24, 0.39], [0.0, 0.15]  # of the drawing area
+TICKS = [0, 25, 50, 75, 100]
+HEAD = 1.4  # of the largest count: room for words above it
 APART = 0.09  # of the upper axis: words nearer than that would cover each other
 FORMATS = {"metrics": "Prometheus scrapes", "loads": "/v1/loads", "batch lines": "lines of its log"}
 LIMITS = {"state": "the state pool admits", "cap": "the cap on requests is"}
@@ -27,10 +28,14 @@ def occupancy_figure(facts: ServerFacts, title: str = "") -> Figure:
     ends = [x[0], x[-1]] if len(x) > 1 else [0, 1]
     words = "minutes since the first line" if timed else "lines in order, as they carry no time"
     read = f"Read from {FORMATS.get(main.format, 'what it says')}" if main else "Read from what it says"
-    figure["xaxis"] = source_axis(words, read, range=ends, anchor="y2")
-    figure["yaxis"] = axis("of the pool in use [%]", range=[0, 104], domain=UPPER, ticksuffix=" %")
-    most = max((value for point in points for value in (point.running, point.queued) if value is not None), default=1)
-    figure["yaxis2"] = axis("requests", range=[0, max(most, 1) * HEAD], domain=LOWER)
+    figure["xaxis"] = source_axis(words, read, range=ends, anchor="y3")
+    figure["yaxis"] = axis(
+        "pool in use", range=[0, 104], domain=POOLS, tickvals=TICKS, ticktext=[f"{tick} %" for tick in TICKS]
+    )
+    figure["yaxis2"] = _counts(
+        "requests", RUNNING, [*(point.running for point in points), main.limit if main else None]
+    )
+    figure["yaxis3"] = _counts("requests", WAITING, [point.queued for point in points])
     if main is None or not points:
         figure["annotations"].append(
             text("No line or scrape tells how full the pools were.", x=0.5, y=0.7, xref="paper", yref="paper")
@@ -39,9 +44,16 @@ def occupancy_figure(facts: ServerFacts, title: str = "") -> Figure:
     data = [*_band(x, points, "state"), *_band(x, points, "kv"), *_pool(x, points)]
     data += _requests(x, points, main)
     data.append(_hover(x, points, timed))
-    data.append(labels(_ends(x, points)) | {"name": "pools"})
-    data.append(labels(_lower_labels(x, points, main)) | {"name": "requests", "yaxis": "y2"})
+    data.append(labels([*_ends(x, points), *_full_label(x, main)]) | {"name": "pools"})
+    data.append(labels(_running_labels(x, points, main)) | {"name": "running words", "yaxis": "y2"})
+    data.append(labels(_waiting_labels(x, points)) | {"name": "waiting words", "yaxis": "y3"})
     return {"data": data, "layout": figure}
+
+
+def _counts(title: str, domain: list[float], values: list[float | None]) -> Figure:
+    """An axis of requests from 0 on, with room for words above the largest."""
+    most = max((value for value in values if value is not None), default=1)
+    return axis(title, range=[0, max(most, 1) * HEAD], domain=domain, nticks=4)
 
 
 def _inputs(facts: ServerFacts) -> list[str]:
@@ -61,7 +73,7 @@ def _inputs(facts: ServerFacts) -> list[str]:
             f"{count(facts.length_in_use)} tokens a request" if facts.length_in_use else "",
             f"state pool full {percent(main.state_full)} of the time" if main.state_full is not None else "",
             f"KV full {percent(main.kv_full)} of the time" if main.kv_full is not None else "",
-            f"{count(facts.retracted)} requests put back" if facts.retracted else "",
+            f"{requests_text(facts.retracted)} put back" if facts.retracted else "",
         ]
     return [piece for piece in pieces if piece] or ["nothing of its load was given"]
 
@@ -99,15 +111,32 @@ def _percents(points: tuple[Point, ...], name: str) -> list[float | None]:
 
 
 def _requests(x: list[float], points: tuple[Point, ...], main: RankFacts) -> list[Figure]:
-    queued = [point.queued for point in points]
-    running = [point.running for point in points]
+    queued, running = [point.queued for point in points], [point.running for point in points]
     found = [
-        line(x, queued, "@other", width=1, name="waiting", yaxis="y2", fill="tozeroy", fillcolor="@grid"),
         line(x, running, "@ink", width=2, name="running", yaxis="y2"),
+        line(x, queued, "@muted", width=1.5, name="waiting", yaxis="y3", fill="tozeroy", fillcolor="@grid"),
     ]
     if main.limit:
         found.append(line([x[0], x[-1]], [main.limit] * 2, "@muted", width=1, dash="dot", name="limit", yaxis="y2"))
+    if (full := _full_share(main)) is not None:
+        found.append(line([x[0], x[-1]], [full * 100] * 2, "@state", width=1, dash="dot", name="state pool is full"))
     return found
+
+
+def _full_share(main: RankFacts) -> float | None:
+    """The share of the state pool that is in use when all rows run: the slots that S reserves are not all held."""
+    size = main.slots or (main.slots_between.value if main.slots_between else None)
+    if main.limit_kind != "state" or not main.limit or main.held is None or not size:
+        return None
+    return min(main.limit * main.held / size, 1.0)
+
+
+def _full_label(x: list[float], main: RankFacts) -> list[Label]:
+    full = _full_share(main)
+    if full is None or main.held is None:
+        return []
+    words = f"full here: {count(main.limit or 0)} requests, {number(main.held, 1)} slots each "
+    return [Label(words, x[-1], full * 100, "top left", "@state", SMALL)]
 
 
 def _hover(x: list[float], points: tuple[Point, ...], timed: bool) -> Figure:
@@ -150,24 +179,18 @@ def _ends(x: list[float], points: tuple[Point, ...]) -> list[Label]:
     return [Label(f" {words}", x[-1], value, "middle right", color) for value, words, color in found]
 
 
-def _lower_labels(x: list[float], points: tuple[Point, ...], main: RankFacts) -> list[Label]:
-    found = []
-    top = max((point.running or 0 for point in points), default=0)
+def _running_labels(x: list[float], points: tuple[Point, ...], main: RankFacts) -> list[Label]:
     running = _last([point.running for point in points])
-    queued = _last([point.queued for point in points])
-    size = max(*(point.queued or 0 for point in points), top, 1) if points else 1
-    if running is not None and queued is not None and abs(running - queued) < size * 0.2:
-        middle = max((running + queued) / 2, size * 0.1)
-        upper, lower = middle + size * 0.1, middle - size * 0.1
-        running, queued = (upper, lower) if running >= queued else (lower, upper)
-    if running is not None:
-        found.append(Label(" running", x[-1], running, "middle right"))
-    if queued is not None:
-        found.append(Label(" waiting", x[-1], queued, "middle right", "@muted"))
+    found = [] if running is None else [Label(" requests running", x[-1], running, "middle right")]
     if main.limit:
-        words = f" {LIMITS.get(main.limit_kind or '', 'at most')} {count(main.limit)}"
-        found.append(Label(words, x[0], main.limit, "top right", "@muted", SMALL))
+        words = f"{LIMITS.get(main.limit_kind or '', 'at most')} {count(main.limit)} "
+        found.append(Label(words, x[-1], main.limit, "top left", "@muted", SMALL))
     return found
+
+
+def _waiting_labels(x: list[float], points: tuple[Point, ...]) -> list[Label]:
+    queued = _last([point.queued for point in points])
+    return [] if queued is None else [Label(" requests waiting", x[-1], queued, "middle right", "@muted")]
 
 
 def _last(values: list[float | None]) -> float | None:

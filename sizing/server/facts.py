@@ -4,10 +4,11 @@ Source: running-server.md 4 and 6.
 """
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+from sizing.basics.frames import frame_of
 from sizing.basics.problems import Problem
 from sizing.basics.units import count
 from sizing.bootlog.measure import Measured
@@ -21,6 +22,9 @@ from sizing.server.reading import Ended, Said
 from sizing.server.said import InfoRank, ServerInfo
 from sizing.server.tables import in_time
 from sizing.server.unified_lines import UnifiedPool
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 WHERE = "running server"
 Format = Literal["server_info", "metrics", "loads", "batch lines", "unified memory lines", "assertion"]
@@ -131,6 +135,20 @@ class ServerFacts(BaseModel):
         return max((sum(r.retracted for r in self.ranks if r.format == f) for f in self.formats), default=0)
 
 
+def frame(facts: ServerFacts) -> "DataFrame":
+    """The series of every rank and format as a pandas frame: one row a moment that was read."""
+    rows = [(rank, point) for rank in facts.ranks for point in rank.points]
+    columns: dict[str, list[object]] = {
+        "source": [rank.source for rank, _ in rows],
+        "rank": [rank.rank for rank, _ in rows],
+        "format": [rank.format for rank, _ in rows],
+    }
+    units = {"time": "s since 1970", "running": "requests", "queued": "requests", "slots": "slots", "rows": "rows"}
+    for name in Point._fields:
+        columns[f"{name} [{units.get(name, '-')}]"] = [getattr(point, name) for _, point in rows]
+    return frame_of(columns)
+
+
 def facts_of(said: Said) -> ServerFacts | None:
     """The facts of what was read; None where the text says nothing of a running server."""
     if said.is_empty:
@@ -229,7 +247,8 @@ def _rank(said: Said, group: _Group, inner: InfoRank | None, info: ServerInfo | 
     tokens_between = measured.size_between(group.steady, "tokens", "kv", exact=exact)
     limit, limit_from = _limit(group, inner, gauges)
     S, kind = _reserved(slots, between, limit, info)
-    held = measured.held(group.steady, limit, kind)
+    weight = measured.weights(group.steady)
+    held = measured.held(group.steady, weight, limit, kind)
     retraction_lines = _retractions(said, group)
     return RankFacts(
         source=group.source,
@@ -245,9 +264,9 @@ def _rank(said: Said, group: _Group, inner: InfoRank | None, info: ServerInfo | 
         limit=limit,
         limit_from=limit_from,
         limit_kind=kind,
-        held=measured.per_request(group.steady, "slots"),
-        cached=measured.mean(group.steady, "cached"),
-        tokens_per_request=measured.per_request(group.steady, "tokens"),
+        held=measured.per_request(group.steady, "slots", weight),
+        cached=measured.mean(group.steady, "cached", weight),
+        tokens_per_request=measured.per_request(group.steady, "tokens", weight),
         peaks=measured.peaks(group.table),
         shares=measured.shares(held) if held else None,
         state_full=held.share("state_full") if held else None,

@@ -111,17 +111,17 @@ def span(table: Table) -> float | None:
     return float(times[-1] - times[0]) if len(times) and not np.isnan(times).any() else None
 
 
-def per_request(table: Table, name: str) -> float | None:
+def per_request(table: Table, name: str, weight: Table) -> float | None:
     """The mean of a column for each running request, over the time in which any ran; None where it was not said."""
-    running, amount, weight = column(table, "running"), column(table, name), weights(table)
+    running, amount = column(table, "running"), column(table, name)
     known = (running > 0) & ~np.isnan(amount)
     held = float((running[known] * weight[known]).sum())
     return float((amount[known] * weight[known]).sum()) / held if held else None
 
 
-def mean(table: Table, name: str) -> float | None:
+def mean(table: Table, name: str, weight: Table) -> float | None:
     """The mean of a column over time."""
-    values, weight = column(table, name), weights(table)
+    values = column(table, name)
     known = ~np.isnan(values)
     total = float(weight[known].sum())
     return float((values[known] * weight[known]).sum()) / total if total else None
@@ -189,11 +189,11 @@ class Held(NamedTuple):
         return float(self.weight[getattr(self, name)].sum()) / float(self.weight.sum())
 
 
-def held(table: Table, limit: int | None, kind: LimitKind | None) -> Held | None:
+def held(table: Table, weight: Table, limit: int | None, kind: LimitKind | None) -> Held | None:
     """What held when, with the most requests that run and what sets it; None where no row tells running and waiting."""
     running, queued = column(table, "running"), column(table, "queued")
     known = ~np.isnan(running) & ~np.isnan(queued)
-    weight = weights(table)[known]
+    weight = weight[known]
     if not weight.sum():
         return None
     running, queued = running[known], queued[known]
