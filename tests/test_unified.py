@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sizing import RefusedError, Scenario, Split
@@ -83,6 +83,7 @@ def scenarios(draw: Any) -> Scenario:
     )
 
 
+@settings(deadline=None)
 @given(scenarios())
 def test_never_fewer_than_static(scenario: Scenario) -> None:
     """Where the slots not held outweigh the reserved low end and an entry is the KV cell, unified memory runs at least
@@ -103,6 +104,7 @@ def test_never_fewer_than_static(scenario: Scenario) -> None:
         assert min(found.admitted, found.in_buffer_whole_pages) >= min(split.admitted, split.kv_cap_whole_pages)
 
 
+@settings(deadline=None)
 @given(scenarios())
 def test_best_ratio_runs_most(scenario: Scenario) -> None:
     """No other ratio runs more at L, of those that take a request of L, where the buffer is all that KV gets; the best

@@ -12,7 +12,7 @@ from sizing.basics.frames import frame_of
 from sizing.basics.problems import Problem
 from sizing.basics.units import count
 from sizing.bootlog.measure import Measured
-from sizing.bootlog.slots import POSSIBLE
+from sizing.bootlog.ranks import POSSIBLE
 from sizing.bootlog.text import MAX_BYTES
 from sizing.server import measured
 from sizing.server.batches import Retraction

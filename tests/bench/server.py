@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -78,15 +79,15 @@ def read_here(path: Path | None) -> None:
     )
 
 
-def read(path: Path | None) -> dict[str, float]:
+def read(path: Path | None) -> dict[str, Any]:
     """The same, measured from here."""
     command = [sys.executable, __file__, "--read", str(path or "")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-def rounds(arguments: argparse.Namespace) -> Iterator[dict[str, float]]:
+def rounds(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Every round, on the same file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "server.log"
