@@ -135,8 +135,9 @@ def well_noticed(notice: object) -> bool:
 
 
 def well_measured(value: Case) -> bool:
-    numbers = [value.get(key) for key in ("low", "value", "high")]
-    return all(is_number(number) for number in numbers) and numbers == sorted(numbers)
+    if not all(is_number(value.get(key)) for key in ("low", "value", "high")):
+        return False
+    return bool(value["low"] <= value["value"] <= value["high"])
 
 
 def compare(answer: Case, want: Case) -> Iterator[Fault]:
