@@ -139,8 +139,8 @@ class _Boot:
         self._over = False  # refused, or crashed: whatever a rank prints next is another start
 
     def closed(self) -> Iterator[list[Line]]:
-        """The lines, unless a crash is all that was seen."""
-        if any(not isinstance(line.said, Crashed) for line in self._lines):
+        """The lines, unless a crash that any program may have is all that was seen."""
+        if any(not isinstance(line.said, Crashed) or line.said.no_slot for line in self._lines):
             yield self._lines
 
     def add(self, line: Line) -> None:
@@ -197,7 +197,7 @@ def died_later(lines: Iterable[Line]) -> bool:
     sized = False
     for line in lines:
         sized = sized or isinstance(line.said, SIZED)
-        if sized and isinstance(line.said, Crashed):
+        if isinstance(line.said, Crashed) and (sized or line.said.no_slot):
             return True
     return False
 

@@ -49,6 +49,8 @@ class Boot(NamedTuple):
     """Its pools were made, and it ended with an exception afterwards."""
     server: int
     """Which of the text's servers it is of, from 0."""
+    no_slot: bool = False
+    """A request found no free state slot: an assertion ended the process."""
 
     @property
     def failed(self) -> bool:
@@ -187,6 +189,7 @@ def _boot(found: BootLines) -> Boot:
         serving=is_serving(lines),
         died_later=died_later(lines) and refused_of(lines) is None,
         server=found.server,
+        no_slot=any(isinstance(line.said, Crashed) and line.said.no_slot for line in lines),
     )
 
 

@@ -191,6 +191,9 @@ class Refused(NamedTuple):
 class Crashed(NamedTuple):
     """A scheduler process ended with an exception that is no refusal."""
 
+    no_slot: bool = False
+    """A request found no free state slot."""
+
 
 Said = (
     Arguments
