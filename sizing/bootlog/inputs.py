@@ -123,7 +123,7 @@ def _gives(values: dict[str, Any], S: int) -> bool:
     return _S(values) == S
 
 
-def _S(values: dict[str, Any]) -> int | None:
+def _S(values: dict[str, Any]) -> int | None:  # noqa: N802, the specification's letter
     """Slots per running request by these inputs; None where the release refuses them."""
     try:
         return slots_per_request(Scenario.model_validate(values))

@@ -191,8 +191,9 @@ class Refused(NamedTuple):
 class Crashed(NamedTuple):
     """A scheduler process ended with an exception that is no refusal."""
 
-    no_slot: bool = False
-    """A request found no free state slot."""
+
+class NoSlot(NamedTuple):
+    """A request found no free state slot: an assertion ended the process (running-server.md 6.5)."""
 
 
 Said = (
@@ -219,4 +220,5 @@ Said = (
     | Decode
     | Refused
     | Crashed
+    | NoSlot
 )

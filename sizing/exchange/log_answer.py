@@ -148,7 +148,7 @@ class _Numbers:
 
     @property
     def _admitted_by_any_S(self) -> set[int]:  # noqa: N802, the specification's letter
-        """What may be admitted [requests], one value for each S that the log leaves open; empty where that is no end."""
+        """What may be admitted [requests], a value for each S that the log leaves open; empty where none is known."""
         slots = self.slots
         if self.facts.running is not None:
             return {self.facts.running}
@@ -348,8 +348,8 @@ def _what_runs(numbers: _Numbers) -> Iterator[str]:
     L, runs = numbers.L, numbers.runs
     at = f" at L = {count(L)}" if L is not None else ""
     if runs is None and numbers.boot.crashed and not numbers.boot.died_later:
-        yield "The process ended in an error before its pools were sized: it serves nothing. The error is no refusal of "
-        yield "sizing: read the last line of its traceback."
+        yield "The process ended in an error before its pools were sized: it serves nothing."
+        yield "That error is no refusal of sizing: the last line of its traceback says what it is."
         return
     if runs is None:
         yield f"The log does not say what runs{at}."
