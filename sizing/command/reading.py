@@ -77,6 +77,8 @@ class Command(BaseModel):
     """Those of them that no release of SGLang has."""
     elsewhere: tuple[str, ...]
     """What flags or values stand in that is not given here, a sentence each: a file, a variable."""
+    without_value: tuple[str, ...] | None
+    """The flags whose values are not given here; None where whole flags may stand elsewhere."""
     releases: tuple[Release, ...]
     """The releases that have all of the flags, oldest first."""
     problems: tuple[Problem, ...]
@@ -121,6 +123,7 @@ def read_command(text: str) -> Command:
         unknown=tuple(dict.fromkeys(flag.name for flag in flags if flag.chief not in RULE_OF)),
         unread=() if _is_router(words) else _unread(flags),
         elsewhere=(*_elsewhere(own, flags), *_perhaps(flags, on_condition)),
+        without_value=_without_value(own, flags, on_condition),
         releases=releases_with([flag.name for flag in flags]),
         problems=tuple(reader.problems),
         end=max((flag.end for flag in flags), default=len(text.rstrip())),
@@ -130,7 +133,7 @@ def read_command(text: str) -> Command:
 def _nothing(text: str, sentence: str) -> Command:
     return Command(
         text=text, layout="shell", flags=(), environment={}, values={}, sources={}, model_path=None,
-        mem_fraction_static=None, draft_steps=None, unknown=(), unread=(), elsewhere=(), releases=(),
+        mem_fraction_static=None, draft_steps=None, unknown=(), unread=(), elsewhere=(), without_value=(), releases=(),
         problems=(Problem(where="command", sentence=sentence),), end=len(text),
     )  # fmt: skip
 
@@ -155,6 +158,21 @@ def _elsewhere(own: list[Word], flags: tuple[Flag, ...]) -> Iterator[str]:
     for before, word in pairwise([Word("", 0, 0), *own]):
         if _hides_flags(before, word):
             yield f"{shown(word.value)} may hold further flags, which are not seen here: write them out."
+
+
+def _without_value(
+    own: list[Word], flags: tuple[Flag, ...], on_condition: dict[str, tuple[str, ...]]
+) -> tuple[str, ...] | None:
+    """The flags whose values are filled in later, or set in one case only; None where further flags may be hidden."""
+    hides = any(_hides_flags(before, word) for before, word in pairwise([Word("", 0, 0), *own]))
+    if hides or any(flag.chief == "--config" for flag in flags):
+        return None
+    perhaps = {word for held in on_condition.values() for word in held}
+    return tuple(
+        flag.chief
+        for flag in flags
+        if ANY_EXPANSION.search(flag.value or "") or not perhaps.isdisjoint(word.value for word in flag.words)
+    )
 
 
 def _perhaps(flags: tuple[Flag, ...], on_condition: dict[str, tuple[str, ...]]) -> Iterator[str]:
