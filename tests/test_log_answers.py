@@ -72,7 +72,7 @@ SCRIPTS = {
     "line": f"sglang serve --model-path m {FLAGS}",
     "array": f'CMD=(\n  sglang serve\n  --model-path m\n  {LINES}\n)\nexec "${{CMD[@]}}" > log 2>&1 &',
     "array in one line": f'CMD=(python3 -m sglang.launch_server --model-path m {FLAGS}); "${{CMD[@]}}"',
-    "array of arrays": f'ARGS=(\n  {LINES}\n)\nCMD=(\n  sglang serve --model-path m\n  "${{ARGS[@]}}"\n)\n"${{CMD[@]}}"',
+    "array of arrays": f'ARGS=(\n  {LINES}\n)\nCMD=(\n  sglang serve --model-path m "${{ARGS[@]}}")\n"${{CMD[@]}}"',
     "array that grows": f'CMD=(sglang serve --model-path m)\nCMD+=(\n  {LINES}\n)\n"${{CMD[@]}}"',
     "arguments that grow": f'A="--tp 4"\nA+=" {FLAGS.removeprefix("--tp 4 ")}"\nsglang serve --model-path m $A',
     "comments between": f"CMD=(\n  # tuned\n  sglang serve --model-path m\n  {LINES}  # all\n)\n",
