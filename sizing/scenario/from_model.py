@@ -104,8 +104,34 @@ def _ids() -> dict[str, str]:
 
 
 def _twins(item: Entry) -> tuple[str, ...]:
-    """Checkpoints of the same shapes that are named in full."""
-    return tuple(name for name in item.same_shapes if re.fullmatch(r"[\w.-]+/[\w.-]+", name))
+    """Checkpoints of the same shapes that are named in full, without the remark that may follow the name."""
+    named = (name.partition(" (")[0] for name in item.same_shapes)
+    return tuple(name for name in named if re.fullmatch(r"[\w.-]+/[\w.-]+", name))
+
+
+# How checkpoints name their weights' quantisation, which changes no shape.
+_QUANTISED = re.compile(
+    r"[-_.](?:fp8|nvfp4|mxfp4|fp4|bf16|awq|gptq|autoround|w\d+a\d+|int[48]|[48]bit|dynamic|block|mtp|channelwise)$"
+)
+
+
+def named_in(path: str, *, quantised: bool = False) -> str | None:
+    """The catalogue's id for a model path as servers are started with: a name, a folder, a cache's snapshot.
+
+    With `quantised` also that of the checkpoint whose weights it quantises: for where measured bytes confirm it.
+
+    >>> named_in("/data/hub/models--moonshotai--Kimi-K3/snapshots/9f62e4e9"), named_in("/models/Qwen3.8-27B")
+    ('moonshotai/Kimi-K3', 'Qwen/Qwen3.5-27B')
+    """
+    cached = re.search(r"models--([\w.-]+?)--([\w.-]+)", path)
+    whole = "/".join(cached.groups()) if cached else path.rstrip("/")
+    found = _ids().get(whole.lower())
+    last = whole.rpartition("/")[2].lower()
+    while found is None and last:
+        found = _ids().get(last)
+        shorter = _QUANTISED.sub("", last) if quantised else ""
+        last = shorter if shorter != last else ""
+    return found
 
 
 @cache

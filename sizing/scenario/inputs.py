@@ -39,7 +39,8 @@ Transfer = Literal["mooncake", "nixl", "ascend", "mori", "fake"]
 LinearBackend = Literal["triton", "flashinfer", "cutedsl", "helion", "flashkda"]
 AttentionBackend = Literal[
     "auto", "triton", "fa3", "fa4", "flashinfer", "flashmla", "trtllm_mha", "trtllm_mla", "cutedsl_mla", "cutlass_mla",
-    "tokenspeed_mla", "torch_native", "flex_attention",
+    "tokenspeed_mla", "torch_native", "flex_attention", "dual_chunk_flash_attn", "nsa", "dsa", "aiter", "wave",
+    "ascend", "intel_amx", "intel_xpu",
 ]  # fmt: skip
 Algorithm = Literal["EAGLE", "EAGLE3", "NEXTN", "STANDALONE", "NGRAM", "DFLASH", "DSPARK"]
 
