@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sizing.basics.problems import Problem, from_validation, shown
-from sizing.command.engine_flags import releases_with, taken_by, whole_name
 from sizing.command.flags import CONV_DTYPE, RULE_OF, SKIP_DECODE_LOCK, SSM_DTYPE, FlagRule, chief_name
 from sizing.command.variables import ANY_EXPANSION, added_to, array_around, expanded, set_on_condition
 from sizing.command.words import MAX_CHARACTERS, Layout, Word, is_open, layout_of, words_of
+from sizing.releases.flags import releases_with, taken_by, whole_name
 from sizing.releases.rules import EAGLE_KIND, Release
 from sizing.scenario.inputs import DEFAULTS, LABELS, Scenario
 

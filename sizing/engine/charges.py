@@ -55,13 +55,14 @@ def slots_from_ratio(rank: Rank, ratio: Numeric) -> Numeric:
     Without drafts one padding slot comes off the budget. Under plain speculation the joint solve charges
     D draft states for each S slots, and 1 + D padding states.
     """
-    if rank.rules.drafts == "in every slot":
+    rules = rank.resolved.rules  # asked a thousand times in a search: no property
+    if rules.drafts == "in every slot":
         return state_budget_bytes(rank.rest_gib, ratio) // rank.slot_bytes // (1 + rank.D) // rank.slots_divisor
-    if rank.rules.drafts == "before the split":
+    if rules.drafts == "before the split":
         ahead = rank.slot_bytes * rank.requests_charged * rank.D / GIB
         return state_budget_bytes(rank.rest_gib - ahead, ratio) // rank.slot_bytes
     budget = state_budget_bytes(rank.rest_gib, ratio) - rank.ring_fixed_bytes
-    padding = rank.slot_bytes * rank.rules.padding_slots * (1 + rank.D)
+    padding = rank.slot_bytes * (1 + rank.D) if rules.charges_padding else 0
     return (budget - padding) // (rank.slot_bytes * (1 + rank.D / rank.S))
 
 

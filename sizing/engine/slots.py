@@ -16,8 +16,7 @@ def slots_set(rank: Rank, ratio: Numeric, pin: Numeric | None = None) -> Numeric
     ratio [-]. A ratio may give 0 or less, which the engine refuses. `pin` [slots of the deployment] and the ratio stand
     in for the scenario's own."""
     if is_pinned(rank.resolved):
-        stated = rank.scenario.max_mamba_cache_size if pin is None else pin
-        return slots_from_pin(rank.resolved, stated or 0)
+        return slots_from_pin(rank.resolved, (rank.scenario.max_mamba_cache_size or 0) if pin is None else pin)
     return slots_unpinned(rank, ratio)
 
 

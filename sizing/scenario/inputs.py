@@ -13,6 +13,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PrivateAttr,
     ValidationError,
     ValidationInfo,
     model_serializer,
@@ -503,6 +504,8 @@ class Scenario(BaseModel):
         le=MAX_BYTES,
     )
 
+    _said_by_model: dict[str, Any] | None = PrivateAttr(None)  # kept for speed alone, and dropped in a copy
+
     if not TYPE_CHECKING:  # a type checker knows the fields, and that there are no others
 
         def __getattr__(self, name: str) -> Any:
@@ -527,7 +530,9 @@ class Scenario(BaseModel):
 
         Raises ValueError for bytes beside a model that says otherwise.
         """
-        return super().model_copy(update=update, deep=deep)._only_stated()
+        copied = super().model_copy(update=update, deep=deep)
+        copied._said_by_model = None
+        return copied._only_stated()
 
     @model_validator(mode="after")
     def _model_and_bytes_agree(self, info: ValidationInfo) -> Self:
@@ -711,8 +716,14 @@ def _following(scenario: Scenario, name: str) -> Any:
     """The value of a field of FOLLOWING that is not stated."""
     if name == "mamba_full_memory_ratio":
         return scenario.default_ratio
-    values = _filled(scenario) if scenario.model else {}
-    return values.get(name, DEFAULTS[name])
+    if not scenario.model:
+        return DEFAULTS[name]
+    kept = scenario.__pydantic_private__  # read as it lies: a private attribute costs more than what it saves
+    if not kept:
+        return _filled(scenario).get(name, DEFAULTS[name])
+    if kept["_said_by_model"] is None:
+        kept["_said_by_model"] = dict(_filled(scenario))
+    return kept["_said_by_model"].get(name, DEFAULTS[name])
 
 
 def _filled(scenario: Scenario, geometry: Geometry | None = None) -> Mapping[str, Any]:
