@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sizing import RefusedError, Scenario, Split
 from sizing.answers.solve import solve_now
-from sizing.engine.pools import token_bytes
+from sizing.engine.resolve import resolution
 from sizing.engine.unified import (
     BYTES_SINCE,
     FUSED_SINCE,
@@ -96,7 +96,7 @@ def test_never_fewer_than_static(scenario: Scenario) -> None:
         return
     found = unified(scenario, split.slots)
     assert found.runs <= found.admitted <= found.clamp == split.clamp
-    if found.kv_entry_bytes != token_bytes(scenario):
+    if found.kv_entry_bytes != resolution(scenario).costs.token:
         return
     assert found.total_bytes < scenario.rest_gib * 2**30
     if never_fewer(found, split, split.slots // split.clamp):

@@ -10,7 +10,7 @@ from sizing.basics.problems import Refusal
 from sizing.basics.units import MIB, number
 from sizing.bootlog.find import Line
 from sizing.bootlog.said import Refused
-from sizing.command.engine_flags import engine_flags, whole_name
+from sizing.releases.flags import engine_flags, whole_name
 
 MAX_WORDS = 400  # characters of the engine's words that are repeated
 

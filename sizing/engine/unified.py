@@ -10,17 +10,11 @@ from pydantic import BaseModel, ConfigDict
 
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, gib, ratio_range_text, ratio_text, requests_text
-from sizing.engine.pools import (
-    Pools,
-    Rank,
-    draft_row_bytes,
-    pools_from_slots,
-    rank_of,
-    slot_bytes,
-    slots_from_ratio,
-    target_token_bytes,
-)
-from sizing.engine.slots_per_request import resolve
+from sizing.engine.charges import slots_from_ratio
+from sizing.engine.pools import Pools, pools_from_slots
+from sizing.engine.rank import rank_of
+from sizing.engine.resolve import resolution, resolve
+from sizing.engine.resolved import Rank
 from sizing.engine.split import Split
 from sizing.releases.rules import Release, at_least, rules_of
 from sizing.scenario.inputs import MAX_RATIO, Scenario
@@ -114,7 +108,7 @@ def unified(scenario: Scenario, slots: int) -> Unified:
         cure = "With a sliding window the buffer has a third part, whose rules are not known: nothing is computed."
         raise RefusedError(Refusal(kind="not_served", engine_words="", cure=cure))
     pools, held = pools_from_slots(rank, slots), held_slots(scenario)
-    state, entry = slot_bytes(scenario), _entry(scenario)
+    state, entry = resolution(scenario).costs.slot, _entry(scenario)
     config_total = _config_total(scenario, rank, pools)
     kv_bytes = int(pools.kv_rows) * entry if config_total is None else config_total
     total, floor = kv_bytes + slots * state, max(state, entry, int(rank.page_size) * entry)
@@ -235,8 +229,9 @@ def _is_fused(scenario: Scenario) -> bool:
 
 def _entry(scenario: Scenario) -> int:
     """KV bytes of one token in the buffer [bytes per rank]."""
-    row = target_token_bytes(scenario)
-    return _aligned(_aligned(row, HOST_STEP) + draft_row_bytes(scenario) if _is_fused(scenario) else row, ENTRY_STEP)
+    costs = resolution(scenario).costs
+    row = costs.target_token
+    return _aligned(_aligned(row, HOST_STEP) + costs.draft_row if _is_fused(scenario) else row, ENTRY_STEP)
 
 
 def _aligned(size: int, step: int) -> int:

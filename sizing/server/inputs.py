@@ -15,8 +15,9 @@ from sizing.basics.units import count
 from sizing.bootlog.inputs import LOG, MODEL, Inputs, inputs_of, whole_elements
 from sizing.bootlog.log import read_text
 from sizing.bootlog.measure import Measured, share
-from sizing.engine.pools import Pools, pools_from_slots, rank_of
-from sizing.engine.split import slots_set
+from sizing.engine.pools import Pools, pools_from_slots
+from sizing.engine.rank import rank_of
+from sizing.engine.slots import slots_set
 from sizing.releases.rules import Release, at_least
 from sizing.scenario.from_model import FILLED, names
 from sizing.scenario.inputs import MAX_REST_GIB, Scenario, read_scenario
@@ -153,7 +154,7 @@ def rest_that_gives(scenario: Scenario, slots: int, rows: int) -> Measured | Non
         return pools_from_slots(rank._replace(rest_gib=rest), slots)
 
     def made(rest: float) -> int:
-        return slots_set(scenario, rank._replace(rest_gib=rest), scenario.mamba_full_memory_ratio)
+        return int(slots_set(rank._replace(rest_gib=rest), scenario.mamba_full_memory_ratio))
 
     ends = (
         _first(lambda rest: int(pools(rest).kv_rows) >= rows),
