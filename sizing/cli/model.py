@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from sizing.basics.dtypes import KvDtype, StateDtype
+from sizing.basics.files import opened
 from sizing.basics.problems import shown
 from sizing.basics.units import count, number
 from sizing.cli.shared import aligned, print_json, standard_input, stop, stop_with
@@ -110,7 +111,7 @@ def _geometry(config: str) -> Geometry:
             return read_config(standard_input(MAX_FILE_BYTES))
         if Path(config).is_dir():
             return read_folder(Path(config))
-        with Path(config).open("rb") as file:
+        with opened(Path(config)) as file:
             return read_config(file.read(MAX_FILE_BYTES + 1))
     except (OSError, ValueError):
         stop_with(f"{shown(config)} is no name of the catalogue, and no file or folder to read.", where="CONFIG")
