@@ -45,7 +45,7 @@ def as_a_call(folder: Path, run: list[str]) -> dict[str, Any]:
         name = OPTIONS[word] if word in OPTIONS else texts.pop(0)
         value = words.pop(0) if word in OPTIONS else word
         if (folder / value).is_file():
-            given |= {name: (folder / value).read_text(encoding="utf-8"), f"{name}_name": value}
+            given |= {name: (folder / value).read_bytes().decode(), f"{name}_name": value}
         else:
             given["shape" if name == "trace" else name] = int(value) if name == "tp" else value
     return given
