@@ -10,6 +10,7 @@ import io
 import json
 import tempfile
 import threading
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -73,8 +74,8 @@ def answered(kind: type[Found], command: str, files: dict[str, tuple[str, str]],
             places[mark] = str(place)
         typed = [_placed(argument, places) for argument in arguments if argument is not None]
         printed = _printed(command, typed)
-        for place in places.values():
-            printed = printed.replace(f"{Path(place).parent}/", "")
+        for copy in places.values():
+            printed = printed.replace(f"{Path(copy).parent}/", "")
     try:
         return kind.model_validate(json.loads(printed)["answer"])
     except (ValueError, KeyError):
@@ -219,7 +220,13 @@ def traffic_tool(
     return answered(TrafficAnswer, "traffic", files, risk, *typed, "--", SCENARIO, shape or TRACE)
 
 
-TOOLS = {"plan": plan_tool, "log": log_tool, "model": model_tool, "target": target_tool, "traffic": traffic_tool}
+TOOLS: dict[str, Callable[..., Answer]] = {
+    "plan": plan_tool,
+    "log": log_tool,
+    "model": model_tool,
+    "target": target_tool,
+    "traffic": traffic_tool,
+}
 
 
 def server() -> "MCPServer[Any]":
@@ -228,9 +235,7 @@ def server() -> "MCPServer[Any]":
     from mcp.types import ToolAnnotations
 
     found: MCPServer[Any] = MCPServer("hybrid-pool-sizing", instructions=INSTRUCTIONS, log_level="ERROR")
-    reads = ToolAnnotations(
-        read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-    )
+    reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
     for name, tool in TOOLS.items():
         found.tool(name=name, annotations=reads)(tool)
     return found
