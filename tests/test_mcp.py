@@ -100,13 +100,14 @@ def test_a_name_is_no_path(name: str, tmp_path: Path) -> None:
 def test_a_text_is_no_path_and_no_option(text: str) -> None:
     """Nothing on the machine is read or written through an argument."""
     before = set(ROOT.iterdir())
-    for call in (
-        lambda: TOOLS["plan"](scenario=text),
-        lambda: TOOLS["log"](log=text, command=text, L=text, model=text),
-        lambda: TOOLS["model"](config=text, kv_dtype=text),
-        lambda: TOOLS["traffic"](scenario="{}", trace=text, input_column=text),
-    ):
-        assert call().refused is not None
+    calls: dict[str, dict[str, Any]] = {
+        "plan": {"scenario": text},
+        "log": {"log": text, "command": text, "L": text, "model": text},
+        "model": {"config": text, "kv_dtype": text},
+        "traffic": {"scenario": "{}", "trace": text, "input_column": text},
+    }
+    for name, arguments in calls.items():
+        assert TOOLS[name](**arguments).refused is not None
     target = TOOLS["target"](scenario="{}", requests=text, L=text, also=[text])
     assert target.refused is not None
     assert set(ROOT.iterdir()) == before
