@@ -7,7 +7,8 @@ from playwright.sync_api import Page, expect
 
 NAME = ":streamlit: www.evil.example a -- b http://evil.example"
 CONFIG = '{"model_type": "www.evil.example a@evil.example :smile: $x^2$ **b** :material/home: <img src=x>"}'
-ALIVE = "a[href^='http://evil'], a[href^='http://www'], a[href^='mailto'], img[src='x'], img[alt='Streamlit logo'], .katex, [data-testid='stMarkdownContainer'] em"
+LINKS = "a[href^='http://evil'], a[href^='http://www'], a[href^='mailto']"
+ALIVE = f"{LINKS}, img[src='x'], img[alt='Streamlit logo'], .katex, [data-testid='stMarkdownContainer'] em"
 
 
 @pytest.mark.parametrize("path", ["?", "?present&", "compare?", "compare?present&", "target?want=www.evil.example&"])
