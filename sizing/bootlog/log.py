@@ -132,7 +132,8 @@ def read_file(path: Path, progress: Progress | None = None) -> Log:
 
 
 def read_chunks(chunks: Iterable[bytes], progress: Progress | None = None) -> Log:
-    """A log in chunks of bytes, plain or gzip; `progress` is called with the bytes taken so far.
+    """A log in chunks of bytes, plain or gzip; `progress` is called with the bytes taken so far,
+    at short intervals of work too: what it raises ends the reading.
 
     Memory stays bounded whatever the size; nothing beyond MAX_BYTES is read. What the chunks raise is passed on.
 
@@ -143,7 +144,7 @@ def read_chunks(chunks: Iterable[bytes], progress: Progress | None = None) -> Lo
     """
     reader, head = Reader(chunks, progress), bytearray()
     text = _blocks(reader)
-    finder = Finder(text.widest)
+    finder = Finder(text.widest, (lambda: progress(reader.bytes_in)) if progress else None)
     found = boots_of(finder.lines(_watched(text.blocks, head)))
     boots = tuple(map(_boot, found[-MAX_BOOTS:]))
     # SGLang's own lines count whatever else the log holds.
