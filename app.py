@@ -12,7 +12,14 @@ from sizing.basics.units import count
 from sizing.explain.launch_flags import Flags, environment, flags, launch_flags
 from sizing.explain.verdict import advice, idle_words, verdict
 from sizing.explain.working import comparisons, working
-from sizing.figures import crossing_figure, memory_figure, ratio_figure
+from sizing.figures import (
+    crossing_figure,
+    hand_over_context,
+    hand_over_ratio,
+    memory_figure,
+    ratio_figure,
+    ratios_drawn,
+)
 
 # What may differ while the page still shows the worked example's deployment.
 EXPLORED = {"name", "L", "split", "mamba_full_memory_ratio", "max_mamba_cache_size"}
@@ -44,6 +51,11 @@ def balance(scenario: Scenario) -> None:
             "memory": (memory_figure(sizing), idle),
         },
         key="figures",
+        hands={
+            "crossing": hand_over_context(sizing),
+            "ratio": hand_over_ratio(sizing, ratios_drawn(sizing).tolist()),
+        },
+        headline=words.headline,
     )
     st.markdown(below(sizing, found))
     if found is not None:

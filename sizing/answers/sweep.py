@@ -238,12 +238,12 @@ def _solved(scenario: Scenario, arrays: dict[str, Any]) -> tuple[Any, Any] | Non
         return None
     rank = rank._replace(rest_gib=arrays.get("rest_gib", rank.rest_gib))
     L = arrays.get("L", scenario.L)
-    pools = pools_from_slots(rank, np.maximum(_slots_over(scenario, rank, L, arrays), 0))
+    pools = pools_from_slots(rank, np.maximum(slots_over(scenario, rank, L, arrays), 0))
     return running(pools, L), (pools.slots > 0) & (pools.kv_rows > 0) & (pools.admitted > 0)
 
 
-def _slots_over(scenario: Scenario, rank: Rank, L: Any, arrays: dict[str, Any]) -> Any:
-    """K [slots per rank] by the precedence of split.slots_set, over arrays."""
+def slots_over(scenario: Scenario, rank: Rank, L: Any, arrays: dict[str, Any]) -> Any:
+    """K [slots per rank] by the precedence of split.slots_set, over arrays of what `arrays` names."""
     if scenario.split == "pin" and not pin_is_ignored(scenario):
         return arrays.get(PIN, scenario.max_mamba_cache_size or 0) // pin_divisor(scenario)
     if ratio_is_ignored(scenario):

@@ -4,6 +4,7 @@ The first three are the engine's (engine-sizing.md section 7). The KV cap at L i
 more and then retracts requests when KV runs out.
 """
 
+from collections.abc import Callable
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -15,6 +16,7 @@ from sizing.engine.pools import (
     ESTIMATE_LOW,
     SPECULATION_REQUESTS,
     TOKENS_PER_REQUEST,
+    Numeric,
     Pools,
     Rank,
     caps_by_estimate,
@@ -43,14 +45,28 @@ class Limit(BaseModel):
 def limits(scenario: Scenario, rank: Rank, pools: Pools, *, pinned: bool) -> tuple[Limit, ...]:
     """Every limit of a solved split at the scenario's L, the binding one first; a tie goes to the harder limit."""
     levers = _levers(scenario, pinned)
-    rows = [_state_limit(rank, pools, levers), _kv_limit(scenario, rank, pools, levers)]
+    rows: dict[LimitName, Callable[[int], Limit]] = {
+        "state pool": lambda requests: _state_limit(rank, pools, levers, requests),
+        "KV pool": lambda requests: _kv_limit(scenario, rank, pools, levers, requests),
+        "requests asked": lambda requests: _asked_limit(scenario, requests),
+        "estimate": lambda requests: _estimate_limit(rank, pools, requests),
+        "tokens // 2": lambda requests: _token_limit(scenario, pools, levers, requests),
+    }
+    found = [rows[name](int(requests)) for name, requests in requests_by_limit(rank, pools, scenario.L).items()]
+    return tuple(sorted(found, key=lambda limit: limit.requests))  # sorted() keeps the order of ties
+
+
+def requests_by_limit(rank: Rank, pools: Pools, L: Numeric) -> dict[LimitName, Numeric]:
+    """Every limit that applies [requests per rank], the hardest first: of equal ones the first binds. Pools and L may
+    be arrays."""
+    found: dict[LimitName, Numeric] = {"state pool": pools.clamp, "KV pool": kv_cap(pools.kv_tokens, L)}
     if rank.requests_asked is not None:
-        rows.append(_asked_limit(scenario, rank.requests_asked))
+        found["requests asked"] = rank.requests_asked
     if caps_by_estimate(rank):
-        rows.append(_estimate_limit(rank, pools))
+        found["estimate"] = estimate(rank, pools.kv_rows)
     if caps_by_tokens(rank):
-        rows.append(_token_limit(scenario, pools, levers))
-    return tuple(sorted(rows, key=lambda limit: limit.requests))  # sorted() keeps the order of ties
+        found["tokens // 2"] = pools.kv_rows // TOKENS_PER_REQUEST
+    return found
 
 
 def _levers(scenario: Scenario, pinned: bool) -> str:
@@ -62,20 +78,20 @@ def _levers(scenario: Scenario, pinned: bool) -> str:
     return "--mamba-full-memory-ratio" + ("" if pin_is_ignored(scenario) else " or --max-mamba-cache-size")
 
 
-def _state_limit(rank: Rank, pools: Pools, levers: str) -> Limit:
+def _state_limit(rank: Rank, pools: Pools, levers: str, requests: int) -> Limit:
     return Limit(
         name="state pool",
-        requests=int(pools.clamp),
+        requests=requests,
         why=f"{count(int(pools.slots))} slots // {rank.S} {'slot' if rank.S == 1 else 'slots'} per request",
         lifted_by=f"a larger {levers}",
     )
 
 
-def _kv_limit(scenario: Scenario, rank: Rank, pools: Pools, levers: str) -> Limit:
+def _kv_limit(scenario: Scenario, rank: Rank, pools: Pools, levers: str, requests: int) -> Limit:
     spread = f" x dcp_size {rank.dcp_size}" if rank.dcp_size > 1 else ""
     return Limit(
         name="KV pool",
-        requests=int(kv_cap(pools.kv_tokens, scenario.L)),
+        requests=requests,
         why=f"{count(int(pools.kv_rows))} tokens{spread} // L {count(scenario.L)}",
         lifted_by=_more_tokens(scenario, pools, levers),
     )
@@ -97,21 +113,21 @@ def _asked_limit(scenario: Scenario, asked: int) -> Limit:
     return Limit(name="requests asked", requests=asked, why=why, lifted_by="a larger --max-running-requests")
 
 
-def _estimate_limit(rank: Rank, pools: Pools) -> Limit:
+def _estimate_limit(rank: Rank, pools: Pools, requests: int) -> Limit:
     share = f"{count(int(pools.kv_rows))} tokens / {count(rank.context_length)} context x {ESTIMATE_FACTOR}"
     asked = rank.requests_asked is None
     return Limit(
         name="estimate",
-        requests=int(estimate(rank, pools.kv_rows)),
+        requests=requests,
         why=f"{share}, at least {count(ESTIMATE_LOW)} and at most {count(ESTIMATE_HIGH)}",
         lifted_by="--max-running-requests" if asked else "a shorter --context-length",
     )
 
 
-def _token_limit(scenario: Scenario, pools: Pools, levers: str) -> Limit:
+def _token_limit(scenario: Scenario, pools: Pools, levers: str, requests: int) -> Limit:
     return Limit(
         name="tokens // 2",
-        requests=int(pools.kv_rows) // TOKENS_PER_REQUEST,
+        requests=requests,
         why=f"{count(int(pools.kv_rows))} tokens // 2",
         lifted_by=_more_tokens(scenario, pools, levers),
     )

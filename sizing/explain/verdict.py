@@ -6,6 +6,7 @@ from sizing.answers.optimum import Optimum
 from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal
 from sizing.basics.units import GIB, count, gib, ratio_text, requests_text
+from sizing.engine.limits import LimitName
 from sizing.engine.pools import (
     SPECULATION_REQUESTS,
     asked_divisor,
@@ -27,7 +28,8 @@ from sizing.specification import FRAGILE_RATIO
 NEAR_BALANCE = 0.1
 BEYOND_WORTH_SAYING = GIB // 10  # a choice of ours: less is lost in the slack of any --mem-fraction-static
 
-BINDING_WORDS = {
+REFUSED = "SGLang would refuse to start."
+BINDING_WORDS: dict[LimitName, str] = {
     "state pool": "the state pool binds",
     "KV pool": "the KV pool binds",
     "requests asked": "--max-running-requests binds",
@@ -64,24 +66,27 @@ def verdict(sizing: Sizing) -> Verdict:
     now = sizing.now
     if isinstance(now, Refusal):
         return Verdict(
-            headline="SGLang would refuse to start.",
+            headline=REFUSED,
             sentences=(*([now.words] if now.engine_words else []), now.cure, *_balanced(sizing)),
         )
-    L = count(sizing.scenario.L)
-    if now.runs == 0:
-        headline = f"Not one request of L = {L} fits: the KV pool holds {count(now.kv_tokens)} tokens."
-    else:
-        requests = "request runs" if now.runs == 1 else "requests run"
-        headline = f"{count(now.runs)} {requests} at L = {L}{_each_rank(sizing)}: {BINDING_WORDS[now.binding.name]}."
+    headline = headline_form(now.runs, now.binding.name, sizing.scenario.attn_dp_size).format(
+        runs=count(now.runs),
+        total=count(sizing.scenario.attn_dp_size * now.runs),
+        L=count(sizing.scenario.L),
+        tokens=count(now.kv_tokens),
+    )
     return Verdict(headline=headline, sentences=(*_why(sizing, now), *_balanced(sizing)))
 
 
-def _each_rank(sizing: Sizing) -> str:
-    """Under attention DP every number of requests is one rank's; the deployment's is said once."""
-    ranks = sizing.scenario.attn_dp_size
-    if ranks == 1 or isinstance(sizing.now, Refusal):
-        return ""
-    return f" on each of {ranks} attention-DP ranks, {count(ranks * sizing.now.runs)} in the deployment"
+def headline_form(runs: int, binding: LimitName, ranks: int) -> str:
+    """The first line for so many requests a rank, with {runs}, {L}, {tokens} and {total} left to fill in.
+
+    Under attention DP every number of requests is one rank's; the deployment's, {total}, is said once.
+    """
+    if runs == 0:
+        return "Not one request of L = {L} fits: the KV pool holds {tokens} tokens."
+    each = f" on each of {ranks} attention-DP ranks, {{total}} in the deployment" if ranks > 1 else ""
+    return f"{{runs}} {'request runs' if runs == 1 else 'requests run'} at L = {{L}}{each}: {BINDING_WORDS[binding]}."
 
 
 def _why(sizing: Sizing, now: Split) -> tuple[str, ...]:

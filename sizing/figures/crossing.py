@@ -11,6 +11,7 @@ from sizing.basics.problems import Refusal
 from sizing.basics.units import count, ratio_text, requests_text, tokens_text
 from sizing.engine.split import Split
 from sizing.figures.theme import (
+    OWN,
     Figure,
     Label,
     axis,
@@ -167,13 +168,13 @@ def _balance_mark(shown: Split) -> list[Figure]:
 def _own_line(sizing: Sizing) -> Figure:
     """The user's L, over the whole height."""
     L = sizing.scenario.L
-    return _dotted(L, 0, L, 1, "@ink") | {"yref": "paper", "opacity": 1}
+    return _dotted(L, 0, L, 1, "@ink") | {"yref": "paper", "opacity": 1, "name": OWN}
 
 
 def _own_dot(sizing: Sizing, shown: Split, low: float) -> Figure:
     """What runs at the user's L."""
     x, y = math.log10(sizing.scenario.L), math.log10(max(shown.runs, low))
-    return text("●", x=x, y=y, size=DOT) | {"yanchor": "middle"}
+    return text("●", x=x, y=y, size=DOT) | {"yanchor": "middle", "name": OWN}
 
 
 def _hover(curve: ContextCurve, low: float) -> Figure:
@@ -290,7 +291,7 @@ def _own_label(sizing: Sizing, shown: Split, low: float, high: float) -> Figure:
         side = {"xanchor": "right", "yanchor": "top", "xshift": -6, "align": "right"}
     x, y = math.log10(min(max(L, L_LOW), L_HIGH)), math.log10(low if short else high)
     beyond = "" if L_LOW <= L <= L_HIGH else ", outside this range"
-    return text(f"L = {count(L)}{beyond}<br>{runs}", x=x, y=y, bgcolor="@paper", **side)
+    return text(f"L = {count(L)}{beyond}<br>{runs}", x=x, y=y, bgcolor="@paper", name=OWN, **side)
 
 
 def _nothing() -> Figure:

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from sizing.answers.curves import Reals, over_ratio, ratio_grid
+from sizing.answers.curves import RatioCurve, Reals, over_ratio, ratio_grid
 from sizing.answers.solve import Sizing
 from sizing.basics.units import count, flag_ratio, ratio_range_text, ratio_text, requests_text
-from sizing.engine.pools import ratio_is_ignored
+from sizing.engine.pools import is_pinned, ratio_is_ignored
 from sizing.engine.split import Split
 from sizing.figures.theme import (
+    OWN,
     SMALL,
     Figure,
     Label,
@@ -30,6 +31,7 @@ from sizing.scenario.inputs import DEFAULT_RATIO
 HEIGHT = 420
 CHARACTERS = 88  # of a line of inputs in half the main column at 1440 px
 REACH = 40  # the axis goes this many times below and above what is marked on it
+NEAR = 8  # times the end of the axis: a ratio that is set this near has its label cut
 LINES_UP_TO = 0.76  # of the axis: the labels of the sides and of the best split stand above
 BELOW = 0.07  # of the axis: how far under a plateau the labels of its marks stand
 WIDE = 1.3  # high end over low end of the best ratios: a plateau whose line runs through what stands beside it
@@ -51,7 +53,7 @@ def ratio_figure(sizing: Sizing) -> Figure:
     )
     figure["yaxis"] = axis(requests_axis(sizing), range=[0, top], **({"dtick": 1} if top < FEW / 4 else {}))
     figure["hovermode"] = "x"
-    figure["shapes"] = _band(plateau)
+    figure["shapes"] = [*_band(plateau), *_own_line(sizing, curve)]
     x = curve.ratio.tolist()
     by_kv = (curve.runs == curve.kv_cap) & (curve.kv_cap < curve.clamp)
     by_state = (curve.runs == curve.clamp) & ~by_kv
@@ -89,13 +91,15 @@ def ratios_drawn(sizing: Sizing) -> Reals:
     """The ratios [-] that the figure solves: even on its axis, with every mark and both ends of the plateau."""
     marked = _marked(sizing)
     low, high = _ends(marked)
-    return ratio_grid(low, high, *marked.values(), *_plateau(sizing, low, high))
+    return ratio_grid(low, high, sizing.ratio_now, *marked.values(), *_plateau(sizing, low, high))
 
 
 def _ends(marked: dict[str, float]) -> tuple[float, float]:
-    """Both ends of the axis [-]."""
-    around = list(marked.values()) or [DEFAULT_RATIO]
-    return min(around) / REACH, max(around) * REACH
+    """Both ends of the axis [-]: the ratio that is set moves them only where it lies near one, so that the axis stands
+    still under a hand."""
+    still = [ratio for name, ratio in marked.items() if name != "now"] or [DEFAULT_RATIO]
+    near = [marked["now"]] if "now" in marked else still
+    return min(*still, near[0] * NEAR) / REACH, max(*still, near[0] / NEAR) * REACH
 
 
 def _below(requests: Any, top: float) -> list[float]:
@@ -143,6 +147,16 @@ def _band(plateau: list[float]) -> list[Figure]:
             "layer": "below",
         }
     ]
+
+
+def _own_line(sizing: Sizing, curve: RatioCurve) -> list[Figure]:
+    """From the axis up to what runs at the ratio that is set; there is none beside a pin."""
+    if is_pinned(sizing.scenario) or ratio_is_ignored(sizing.scenario):
+        return []
+    runs = _runs_at(curve.ratio, curve.runs, sizing.ratio_now)
+    look = {"color": "@ink", "width": 1.5, "dash": "dot"}
+    place = {"x0": sizing.ratio_now, "x1": sizing.ratio_now, "y0": 0, "y1": runs}
+    return [{"type": "line", **place, "line": look, "layer": "below", "name": OWN}]
 
 
 def _ratio_ticks(low: float, high: float) -> Figure:

@@ -7,8 +7,10 @@ from sizing.answers.solve import Sizing
 from sizing.answers.sweep import PIN, RATIO, Axis, Sweep, SweepInput, sweep
 from sizing.basics.units import count, flag_ratio, number, ratio_text, stated_ratio_text, tokens_text
 from sizing.engine.pools import is_pinned
+from sizing.figures.hand import Hand
 from sizing.figures.theme import (
     LARGE,
+    OWN,
     SMALL,
     Figure,
     axis,
@@ -80,8 +82,22 @@ def sweep_figure(sizing: Sizing, x: Axis, y: Axis) -> Figure:
     elif own:
         across, up = _value(x, x.values[own[0]]), _value(y, y.values[own[1]])
         data.append(points([across], [up], ["circle"]))
-        figure["annotations"].append(_on_ground(_own_words(found, *own), found, across, up))
+        figure["annotations"].append(_on_ground(_own_words(found, *own), found, across, up) | {"name": OWN})
     return {"data": data, "layout": figure}
+
+
+def sweep_hand(sizing: Sizing, x: Axis, y: Axis) -> Hand:
+    """Both inputs under the hand (hand.py): every cell of the figure is a stop, and says there what runs."""
+    said = "{at}, {up}: "
+    return {
+        "axes": [
+            {"input": each.name, "name": _name(each), "at": list(each.values), "own": _own(sizing, each.name)}
+            for each in (x, y)
+        ],
+        "words": [_written(x, value) for value in x.values],
+        "up": [_written(y, value) for value in y.values],
+        "forms": [{"label": said + "<b>{runs} run</b>"}, {"label": said + "refused"}],
+    }
 
 
 def _inputs(sizing: Sizing, x: Axis, y: Axis) -> list[str]:
@@ -256,7 +272,8 @@ def _outline(figure: Figure, found: Sweep, column: int, row: int) -> None:
     figure["shapes"] = [frame | {"line": look} for look in looks]
     figure["margin"]["t"] += LABEL
     above: dict[str, Any] = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "yshift": 6}
-    figure["annotations"].append(text(f"In the frame: {_own_words(found, column, row)}", x=0, y=1, **above))
+    words = f"In the frame: {_own_words(found, column, row)}"
+    figure["annotations"].append(text(words, x=0, y=1, **above))
 
 
 def _written(found: Axis, value: Any) -> str:

@@ -66,6 +66,7 @@ DARK = {
 FONT = "Source Sans, Source Sans Pro, DejaVu Sans, Arial, sans-serif"
 SMALL, NORMAL, LARGE = 12, 13, 17
 SEPARATOR = " · "
+OWN = "own"  # the name of shapes and annotations that stand for the input that is set (hand.py)
 TITLE_HEIGHT = 34  # [px] from the top edge to the title's foot
 LINE_HEIGHT = 17  # [px] of the small lines under a title
 
