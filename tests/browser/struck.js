@@ -31,6 +31,5 @@
     ...(grounded ? [] : lines.filter(([, path, off]) => path.some(([x, y]) => inside(x, y, box, off))).map(([path]) => `${name}: ${text.textContent} | line ${path.closest('.trace, .shapelayer')?.getAttribute('class')} ${getComputedStyle(path).stroke}`)),
     ...marks.filter((mark) => meet(mark, box, 1, 3)).map(() => `${name}: ${text.textContent} | mark`),
     ...labels.slice(index + 1).filter(([, other]) => meet(other, box, 2, 3)).map(([other]) => `${name}: ${text.textContent} | ${other.textContent}`),
-    ...(meet(area, box, 1, 1) && (box.left < area.left - 70 || box.right > area.right + 3) ? [`${name}: ${text.textContent} | leaves the axes`] : []),
   ]);
 })

@@ -19,7 +19,7 @@ from sizing.figures import DARK, LIGHT, crossing_figure, memory_figure, painted,
 from sizing.figures.theme import Figure
 from sizing.scenario.from_model import names
 from sizing.scenario.inputs import read_scenario
-from tests.browser.labels import CLIPPED, FAINT, STRUCK
+from tests.browser.labels import CLIPPED, FAINT, OVERLAPPING, STRUCK
 
 ALL, SAMPLE = 500, 14
 # [px] What a page of 1440 and one of 1920 leave each figure, and a picture; its height, None for the figure's own.
@@ -107,6 +107,6 @@ def test_no_label_is_struck(page: Page, base_url: str, size: str) -> None:
             for name, figure in figures(seed, sizing).items()
         ]
         page.evaluate(DRAW, [drawn, dark])
-        found = [*page.evaluate(STRUCK), *page.evaluate(CLIPPED), *page.evaluate(FAINT)]
+        found = [each for asked in (STRUCK, CLIPPED, OVERLAPPING, FAINT) for each in page.evaluate(asked)]
         wrong += [f"seed {seed}, {size}: {each}" for each in found]
     assert wrong == []
