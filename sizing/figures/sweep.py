@@ -276,6 +276,7 @@ def _outline(figure: Figure, found: Sweep, column: int, row: int) -> None:
     looks = ({"color": "@paper", "width": 7}, {"color": "@ink", "width": 3})  # the casing lifts it off the cells
     figure["shapes"] = [frame | {"line": look} for look in looks]
     figure["margin"]["t"] += LABEL
+    figure["title"]["pad"]["b"] += LABEL
     above: dict[str, Any] = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "yshift": 6}
     words = f"In the frame: {_own_words(found, column, row)}"
     figure["annotations"].append(text(words, x=0, y=1, **above))

@@ -130,7 +130,6 @@ def needs_figure(traffic: Traffic) -> Figure:
     said = [about(traffic.mix), f"risk {percent(traffic.risk)}", *inputs(traffic.sizing)]
     title = "KV needed, and KV left beside the slots"
     figure = layout(said, title, height=HEIGHT_WIDE, characters=WIDE, right=NAMES)
-    figure["margin"]["t"] += 10  # [px] on a slide, which is higher than the page, a title lies lower
     if not traffic.ways:
         return _nothing(figure, "requests in flight per rank", "KV per rank [tokens]", traffic)
     drawn = needs(traffic, _most_drawn(traffic.ways))
