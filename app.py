@@ -5,6 +5,7 @@ import streamlit as st
 from pages.parts.blocks import plain, table_text
 from pages.parts.frame import show_page
 from pages.parts.plot import show_figures
+from pages.parts.words import show_words
 from sizing import RefusedError, Scenario, Sizing, solve
 from sizing.answers import flip_points as flips
 from sizing.answers import limit_panel as lifts
@@ -57,7 +58,7 @@ def balance(scenario: Scenario) -> None:
         },
         headline=words.headline,
     )
-    st.markdown(below(sizing, found))
+    show_words(below(sizing, found), key="below")
     if found is not None:
         for line in filter(None, (environment(scenario), launch_flags(sizing, found))):
             st.code(line, language=None)
@@ -86,7 +87,7 @@ def show_flags(found: Flags | None, per: str) -> None:
 
 
 def below(sizing: Sizing, found: Flags | None) -> str:
-    """All words and tables as one piece of Markdown: each piece costs time at every slider move."""
+    """All words and tables as one piece: each piece costs time at every slider move."""
     return "\n\n".join(
         (
             *limits_and_flips(sizing),

@@ -25,13 +25,8 @@ const within = (value, low, high) => Math.min(Math.max(value, low), high);
 
 // Lines with <b> in them, as text alone.
 function write(element, words) {
-  element.replaceChildren(...words.split("\n").map((line) => {
-    const row = document.createElement("div");
-    line.split(/<\/?b>/).forEach((text, index) => {
-      if (text) row.append(index % 2 ? Object.assign(document.createElement("b"), { textContent: text }) : text);
-    });
-    return row;
-  }));
+  element.replaceChildren(...words.split(/<\/?b>/).map((text, index) =>
+    index % 2 ? Object.assign(document.createElement("b"), { textContent: text }) : text));
 }
 
 // The page's first line, as the one text that holds it: only its characters change, the element stays the page's own.

@@ -76,7 +76,8 @@ function draw(Plotly, root, name, data, take) {
   const drawn = kept(element.drawn, painted({ data: figure.data, layout: figure.layout }, palette));
   if (drawn !== element.drawn) {
     element.drawn = drawn;
-    const layout = { ...drawn.layout, uirevision: "keep" }; // zoom stays
+    // Zoom stays. The width is given: Plotly would ask for it, and so have the whole page laid out, at every move.
+    const layout = { ...drawn.layout, uirevision: "keep", autosize: false, width: (element.wide ||= element.clientWidth) };
     Plotly.react(element, drawn.data, layout, first ? withSvg(Plotly, figure.config) : undefined);
   }
   if (first) {
@@ -97,11 +98,13 @@ function drawAll(Plotly, root, data, take) {
   }));
 }
 
-// Plotly follows the window alone; a frame also changes when the sidebar goes, and then no window does.
+// A figure follows its frame: the window changes it, and the sidebar when it goes.
 function refit(root) {
   for (const element of root.children) {
-    const drawn = element._fullLayout?.width;
-    if (drawn && element.clientWidth && Math.abs(drawn - element.clientWidth) > 1) window.Plotly.Plots.resize(element);
+    const wide = element.clientWidth;
+    if (!element._fullLayout || !wide || Math.abs(element.wide - wide) <= 1) continue;
+    element.wide = wide;
+    window.Plotly.relayout(element, { width: wide });
   }
 }
 

@@ -75,7 +75,6 @@ def _config(name: str) -> dict[str, Any]:
     }
     return {
         "displaylogo": False,
-        "responsive": True,
         "showSendToCloud": False,  # Plotly's own button would upload the figure; nothing leaves the machine
         "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"],
         "toImageButtonOptions": image,
