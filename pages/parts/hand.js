@@ -3,7 +3,6 @@
 // What is taken in the end goes back to Python, which solves the page for it.
 
 const WAIT = 4000; // [ms] for the page that was asked for; then the figure shows again what it was drawn with
-const DIM_AFTER = 300; // [ms] the page may stay as it is that long, so that a quick answer does not flash
 const DOUBLE_CLICK = 300; // [ms] Plotly's own: a second click within it resets the zoom and takes nothing
 const STILL = 4; // [px] a pointer that moved no more was a click
 const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [-1, -1], ArrowUp: [1, 1], PageDown: [-16, 0], PageUp: [16, 0] };
@@ -45,7 +44,7 @@ function handOn(figure) {
   grip.setAttribute("role", "slider");
   let spec = null, headline = "", cells = null, take = null;
   let own = null, at = null, held = false; // stops as [across, up]; `held`: the hand has not let go yet
-  let written = null, dimmed = [], dimming = 0, waiting = 0, frame = 0, clicking = 0;
+  let written = null, dimmed = [], waiting = 0, frame = 0, clicking = 0;
 
   const main = () => figure.closest('[data-testid="stMain"]');
   const axes = () => [figure._fullLayout.xaxis, figure._fullLayout.yaxis];
@@ -89,6 +88,7 @@ function handOn(figure) {
     const y = cells ? place(1, at[1]) : top + within(yaxis.d2p(words.runs) || (words.runs > 0 ? 0 : Infinity), 0, yaxis._length);
     const seen = x >= xaxis._offset - 1 && x <= xaxis._offset + xaxis._length + 1;
     layer.style.display = seen ? "block" : "none";
+    grip.classList.toggle("hand-held", held);
     line.style.display = cells ? "none" : "block";
     line.style.height = `${yaxis._length}px`;
     line.style.transform = `translate(${x}px, ${top}px)`;
@@ -124,6 +124,7 @@ function handOn(figure) {
 
   // Numbers of the rest of the page belong to what was set before.
   function dim() {
+    if (dimmed.length) return;
     const root = figure.parentElement;
     const others = [...(main()?.querySelectorAll('[data-testid="stElementContainer"]') ?? [])].flatMap((element) =>
       element.contains(figure) ? [...root.children].filter((other) => other !== figure && other.dataset.figure)
@@ -132,14 +133,13 @@ function handOn(figure) {
     dimmed = others;
   }
 
-  function show(stop, soon = true) {
+  function show(stop) {
     const begins = at === null;
     at = stop;
     if (begins) {
       hideOwn(true);
       const node = textOf(main(), headline);
       written = node && { node };
-      dimming = setTimeout(dim, soon ? 0 : DIM_AFTER);
     }
     frame ||= requestAnimationFrame(paint);
   }
@@ -147,8 +147,7 @@ function handOn(figure) {
   function drop() {
     cancelAnimationFrame(frame);
     clearTimeout(waiting);
-    clearTimeout(dimming);
-    frame = waiting = dimming = 0;
+    frame = waiting = 0;
     if (at === null) return;
     at = null;
     held = false;
@@ -182,6 +181,7 @@ function handOn(figure) {
     grip.setPointerCapture(event.pointerId);
     held = true;
     show(at ?? own);
+    dim();
   });
   grip.addEventListener("pointermove", (event) => {
     if (held && grip.hasPointerCapture(event.pointerId)) show(underPointer(event));
@@ -206,7 +206,7 @@ function handOn(figure) {
     if (stop === null) return;
     event.preventDefault();
     held = true;
-    show(stop, false);
+    show(stop);
   });
   const letGoOfKeys = () => held && !pressed && letGo();
   grip.addEventListener("keyup", (event) => (event.key in KEYS || event.key === "Home" || event.key === "End") && letGoOfKeys());
@@ -242,6 +242,7 @@ function handOn(figure) {
   }, true);
 
   return {
+    isOn: () => at !== null,
     // After each drawing: what is under the hand now.
     drawn(next, words, drawnCells, taking) {
       spec = next ?? null;
@@ -269,7 +270,7 @@ function handOn(figure) {
       if (spec === null || cells || spec.axes[0].input !== input || held) return;
       const stop = spec.words.indexOf(words);
       if (stop < 0 || (at === null && same([stop], own))) return;
-      show([stop], false);
+      show([stop]);
       await_();
     },
   };

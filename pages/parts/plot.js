@@ -87,13 +87,16 @@ function draw(Plotly, root, name, data, take) {
   element.hand.drawn(figure.hand, data.headline, figure.data[0]?.z, take);
 }
 
-// The first figure at once; the others when that one is painted, unless there is newer data by then.
+// The first figure at once; the others when that one is painted, unless there is newer data by then. Where a hand has
+// shown already what the first one says, all in one task, as each task costs a frame.
 function drawAll(Plotly, root, data, take) {
   root.dataset.dark = isDark(root);
   root.drawing = data;
   const [first, ...rest] = Object.keys(data.figures);
+  const shown = [...root.children].some((element) => element.hand?.isOn());
   draw(Plotly, root, first, data, take);
-  if (rest.length) requestAnimationFrame(() => setTimeout(() => {
+  if (shown) for (const name of rest) draw(Plotly, root, name, data, take);
+  else if (rest.length) requestAnimationFrame(() => setTimeout(() => {
     if (root.drawing === data) for (const name of rest) draw(Plotly, root, name, data, take);
   }));
 }

@@ -1,6 +1,7 @@
 """Figure 2: requests against the ratio r at the user's L, with the peak and its plateau."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,13 @@ def _ends(marked: dict[str, float]) -> tuple[float, float]:
     still under a hand."""
     still = [ratio for name, ratio in marked.items() if name != "now"] or [DEFAULT_RATIO]
     near = [marked["now"]] if "now" in marked else still
-    return min(*still, near[0] * NEAR) / REACH, max(*still, near[0] / NEAR) * REACH
+    low, high = min(*still, near[0] * NEAR) / REACH, max(*still, near[0] / NEAR) * REACH
+    return _stepped(low, math.floor), _stepped(high, math.ceil)
+
+
+def _stepped(end: float, rounded: Callable[[float], int]) -> float:
+    """The end of the axis in thirds of a decade, so that it stands still while L moves a little."""
+    return float(10 ** (rounded(math.log10(end) * 3) / 3))
 
 
 def _below(requests: Any, top: float) -> list[float]:

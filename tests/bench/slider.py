@@ -10,13 +10,14 @@ How to read it: milliseconds depend on the machine, which is why the floor is me
 minutes on the same machine. The ratios app / floor are the result; the aims beside them are aims,
 nothing here fails when one is missed. The exit code is 1 only if something could not be measured.
 
-    python tests/bench/slider.py [--moves 40] [--rounds 4] [--app FILE]
+    python tests/bench/slider.py [--moves 40] [--rounds 4] [--app FILE ...]
 """
 
 import argparse
 import re
 import statistics
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -149,23 +150,23 @@ def open_subject(browser: Browser, name: str, port: int, figures: int) -> Subjec
     return Subject(name, page)
 
 
-def measure(app: Path, moves: int, rounds: int, figures: int) -> tuple[Subject, Subject]:
-    """Interleave rounds on the floor and the app, so that both meet the same noise."""
+def measure(apps: list[Path], moves: int, rounds: int, figures: int) -> tuple[Subject, list[Subject]]:
+    """Interleave rounds on the floor and the apps, so that all meet the same noise."""
     chromium = find_chromium()  # before Playwright starts here, as the search may start its own
     if chromium is None:
         raise CannotMeasureError("there is no Chromium to drive")
-    with (
-        serve(Path(__file__).with_name("floor_app.py")) as floor_server,
-        serve(app) as app_server,
-        sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=chromium, args=FLAGS) as browser,
-    ):
-        floor = open_subject(browser, "floor", floor_server.port, figures=0)
-        real = open_subject(browser, "app", app_server.port, figures)
-        for subject in (floor, real):
+    with ExitStack() as stack:
+        servers = [stack.enter_context(serve(app)) for app in (Path(__file__).with_name("floor_app.py"), *apps)]
+        playwright = stack.enter_context(sync_playwright())
+        browser = stack.enter_context(playwright.chromium.launch(executable_path=chromium, args=FLAGS))
+        floor = open_subject(browser, "floor", servers[0].port, figures=0)
+        real = [
+            open_subject(browser, str(app), server.port, figures) for app, server in zip(apps, servers[1:], strict=True)
+        ]
+        for subject in (floor, *real):
             subject.warm_up()
         for number in range(rounds):
-            for subject in (floor, real):
+            for subject in (floor, *real):
                 subject.play_round(moves // rounds, step=+1 if number % 2 == 0 else -1)
     return floor, real
 
@@ -188,18 +189,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="From slider move to figures painted.")
     parser.add_argument("--moves", type=int, default=40, help="moves on each page (default 40)")
     parser.add_argument("--rounds", type=int, default=4, help="turns they come in (default 4)")
-    parser.add_argument("--app", type=Path, default=ROOT / "app.py", help="the page to measure")
+    parser.add_argument("--app", type=Path, action="append", help="the page to measure (default this one's app.py)")
     parser.add_argument("--figures", type=int, default=3, help="figures on it (default 3)")
     options = parser.parse_args()
     longest_round = len(L_GRID) - 1 - START
     if not 1 <= options.moves // max(options.rounds, 1) <= longest_round:
         parser.error(f"a round must have between 1 and {longest_round} moves")
     try:
-        floor, real = measure(options.app, options.moves, options.rounds, options.figures)
+        floor, real = measure(options.app or [ROOT / "app.py"], options.moves, options.rounds, options.figures)
     except (CannotMeasureError, Error) as error:
         print(f"could not measure: {error}", file=sys.stderr)
         return 1
-    print(report(floor, real))
+    for subject in real:
+        print(f"{subject.name}\n{report(floor, subject)}")
     return 0
 
 
