@@ -56,6 +56,7 @@ function withSvg(Plotly, config) {
 
 // A place of its final height for every figure, before Plotly is there.
 function lay(root, figures) {
+  root.closest('[data-testid="stElementContainer"]')?.classList.add("figures-place");
   for (const [name, figure] of Object.entries(figures)) {
     let element = root.querySelector(`[data-figure="${name}"]`);
     if (!element) {
@@ -64,6 +65,7 @@ function lay(root, figures) {
       element.setAttribute("role", "figure");
     }
     element.setAttribute("aria-label", figure.alt);
+    element.classList.toggle("wide", figure.wide);
     element.style.height = `${figure.layout.height}px`;
   }
   for (const element of [...root.children]) if (!(element.dataset.figure in figures)) element.remove();

@@ -18,6 +18,8 @@ from sizing.figures import DARK, LIGHT, Hand
 from sizing.figures.theme import Figure
 
 HERE = Path(__file__).parent
+WIDE = ("crossing", "layers", "compare", "sweep", "needs")  # over the whole width; the others stand in two columns
+GAP = 16  # [px] between figures, as in plot.css
 PLOTLY = Path(plotly.__file__).parent / "package_data"  # of the plotly package; it holds plotly.min.js
 
 _component = st.components.v2.component(
@@ -49,12 +51,25 @@ def show_figures(
             "palettes": {"light": LIGHT, "dark": DARK},
             "headline": headline,
             "figures": {
-                name: figure | {"alt": alt, "config": _config(name), "hand": hands.get(name)}
+                name: figure | {"alt": alt, "config": _config(name), "hand": hands.get(name), "wide": name in WIDE}
                 for name, (figure, alt) in figures.items()
             },
         },
+        height=_height({name: figure["layout"]["height"] for name, (figure, _) in figures.items()}),
         on_take_change=partial(_take, key),
     )
+
+
+def _height(heights: dict[str, int]) -> int:
+    """What all figures take together [px], so that the page has its final height before a script is loaded."""
+    rows: list[list[str]] = []
+    for name in heights:
+        beside = rows and len(rows[-1]) == 1 and not {name, *rows[-1]} & set(WIDE)
+        if beside:
+            rows[-1].append(name)
+        else:
+            rows.append([name])
+    return sum(max(heights[name] for name in row) for row in rows) + GAP * (len(rows) - 1)
 
 
 def _take(key: str) -> None:
