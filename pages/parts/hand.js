@@ -152,6 +152,7 @@ function handOn(figure) {
     at = null;
     held = false;
     layer.style.display = "none";
+    grip.classList.remove("hand-held");
     hideOwn(false);
     if (written && written.node.data !== headline) written.node.data = headline;
     for (const element of dimmed) element.style.opacity = "";
