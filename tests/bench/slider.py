@@ -68,9 +68,9 @@ WATCHER = """
     channel.port1.onmessage = action;
     channel.port2.postMessage(null);
   });
-  const arm = (label) => {
+  const arm = (label, type = 'keydown') => {
     window.bench.painted = new Promise((resolve) => {
-      addEventListener('keydown', (event) => {
+      addEventListener(type, (event) => {
         const times = [];
         const look = () => {
           if (times.length === 0 && shows(label, true)) {
