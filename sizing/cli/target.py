@@ -4,9 +4,23 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from sizing.answers.fleet import carriers
+from sizing.answers.solve import solve
 from sizing.answers.target import Answer, aim
 from sizing.basics.problems import Problem, RefusedError
-from sizing.cli.shared import REFUSED, add_choice, add_sheet, aligned, chosen, read_scenarios, stop, write_sheet
+from sizing.cli.shared import (
+    REFUSED,
+    add_choice,
+    add_fleet,
+    add_sheet,
+    aligned,
+    chosen,
+    fleet_lines,
+    fleet_wanted,
+    read_scenarios,
+    stop,
+    write_sheet,
+)
 from sizing.exchange.answer import SizingAnswer
 from sizing.exchange.wanted_text import read_wants
 from sizing.explain.target_words import NEAR_COLUMNS, WAY_COLUMNS, gates, headline, near_rows, way_rows
@@ -31,6 +45,7 @@ def add(commands: Any) -> None:
         default=[],
         help="a further length and the requests wanted of it, such as 32K:16; give it again for each",
     )
+    add_fleet(target)
     add_choice(target)
     add_sheet(target)
     target.add_argument("--json", action="store_true", help="print the answer as JSON instead of tables")
@@ -48,13 +63,15 @@ def run(options: argparse.Namespace) -> int:
     wants, problems = read_wants(scenario.L, options.requests, options.also, line="--also {}", labels=labels)
     if problems or not wants:
         stop(problems or [Problem(where="REQUESTS", sentence="REQUESTS is empty: give a number.")])
+    fleet = fleet_wanted(options)
     try:
         answer = aim(scenario, wants)
     except RefusedError as refused:
         stop([Problem(where="", sentence=str(refused))], refused.refusal.answer_kind)
-    print("\n".join(_target_lines(answer)), flush=True)
+    many = fleet_lines(fleet, carriers(solve(scenario)), scenario, None) if fleet else []
+    print("\n".join([*_target_lines(answer), *many]), flush=True)
     if options.sheet:
-        write_sheet(scenario, Path(options.sheet), kept, wants)
+        write_sheet(scenario, Path(options.sheet), kept, wants, fleet)
     return 0 if answer.setting else REFUSED
 
 
