@@ -19,6 +19,7 @@ from sizing.engine.slots_per_request import radix_cache_is_on, resolve
 from sizing.models.kv import SWA_FULL_TOKENS_RATIO, heads_here
 from sizing.releases.rules import BLOCK_KIND, EAGLE_KIND, Rules, rules_of
 from sizing.scenario.inputs import Scenario
+from sizing.scenario.rest import asked_for
 
 # A number or a numpy array of numbers: numpy's own types cannot say "the same shape in and out".
 Numeric = Any
@@ -270,6 +271,7 @@ def rank_of(scenario: Scenario) -> Rank:
     check_at_sizing(scenario)
     _check_ring(scenario)
     _check_window(scenario)
+    _check_rest(scenario)
     return Rank(
         rules=rules,
         rest_gib=scenario.rest_gib,
@@ -288,6 +290,14 @@ def rank_of(scenario: Scenario) -> Rank:
         headroom=headroom_rows(scenario),
         window=_window(scenario),
     )
+
+
+def _check_rest(scenario: Scenario) -> None:
+    """No number rests on a rest that nobody stated: the one door to the pools asks for it."""
+    if scenario.rest_source == "unknown":
+        raise RefusedError(
+            Refusal(kind="rest_unknown", engine_words="", cure=f"rest is not known. {asked_for(scenario)}")
+        )
 
 
 def headroom_rows(scenario: Scenario) -> int:

@@ -160,7 +160,7 @@ class ModelAnswer(Answer):
 
 def engine_kind(kind: RefusalKind) -> EngineKind | InputKind:
     """The kind of an engine's refusal in this vocabulary: a flag that is missing and a crash are the flags' fault."""
-    return "flags" if kind == "no_such_flag" or kind == "engine_crash" else kind
+    return "flags" if kind == "no_such_flag" or kind == "engine_crash" or kind == "rest_unknown" else kind
 
 
 def refusal(kind: EngineKind | InputKind, words: str) -> Refused:

@@ -25,6 +25,7 @@ from sizing.explain.launch_flags import SPARE_WHY, Flags, flags
 from sizing.releases.rules import BLOCK_KIND, rules_of
 from sizing.scenario.from_model import draft_bytes, geometry_of
 from sizing.scenario.inputs import MAX_PIN, Scenario, changed, widths_of
+from sizing.scenario.rest import asked_for
 from sizing.specification import FRAGILE_RATIO
 
 # A choice of ours: "L is uncertain" (compute-mamba-ratio.md, Caveats, "Asymmetry") is said within a tenth of balance.
@@ -83,9 +84,9 @@ def verdict(sizing: Sizing) -> Verdict:
 def ask_for_rest(scenario: Scenario) -> str:
     """That `rest` is needed, and where it stands."""
     return (
-        f"rest of {scenario.title} was not given, and no other deployment's is yours. It is the avail mem of the boot "
-        "log's last “Load weight end” before the pools, minus that of the first “Load weight begin” times (1 - "
-        "mem_fraction_static)."
+        f"rest of {scenario.title} was not given, and no other deployment's is yours. {asked_for(scenario)} It is the "
+        "avail mem of the boot log's last “Load weight end” before the pools, minus that of the first “Load weight "
+        "begin” times (1 - mem_fraction_static)."
     )
 
 
