@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sizing.basics.problems import shown
-from sizing.basics.units import number, rest_text
+from sizing.basics.units import GIB, number, rest_text
 from sizing.memory.automatic import Automatic, automatic
 from sizing.memory.before_load import Hardware, NotEstimatedError
 from sizing.memory.loaded import Loaded, counted, typed
@@ -305,3 +305,21 @@ def for_bytes_alone(scenario: "Scenario") -> "Scenario":
     if scenario.rest_source != "unknown":
         return scenario
     return scenario.model_copy(update={"rest_gib": 1.0, "rest_source": "low end"})
+
+
+def ends_of(scenario: "Scenario") -> "tuple[Scenario, Scenario] | None":
+    """The scenario at the low and at the high end of its estimate; None where rest is no estimate."""
+    rest = rest_of(scenario)
+    if scenario.rest_source != "estimated" or rest.low is None or rest.high is None:
+        return None
+    low = scenario.model_copy(update={"rest_gib": rest.low, "rest_source": "low end"})
+    return low, scenario.model_copy(update={"rest_gib": rest.high, "rest_source": "high end"})
+
+
+def variant_words(scenario: "Scenario") -> str:
+    """How weights are stored, in a word; the bytes where they are typed in."""
+    if scenario.weights_bytes is not None:
+        return f"{number(scenario.weights_bytes / GIB, 1)} GiB typed in"
+    if scenario.checkpoint != "auto" or not scenario.model:
+        return scenario.checkpoint
+    return f"{variant_named(scenario.model)} by name"
