@@ -1,9 +1,11 @@
 """Balance: how many requests run now, which pool binds, where the two curves cross, and the flag to set."""
 
 import streamlit as st
+from streamlit.starlette import App
 
 from pages.parts.blocks import plain, table_text
 from pages.parts.frame import show_page
+from pages.parts.guard import guarded
 from pages.parts.plot import show_figures
 from pages.parts.rest import asked_for_rest
 from sizing import RefusedError, Scenario, Sizing, solve
@@ -117,4 +119,8 @@ def limits_and_flips(sizing: Sizing) -> tuple[str, ...]:
     )
 
 
-show_page("Balance", balance)
+# `streamlit run` imports this file, finds `app` and serves it; the page is the same file, run for each reader.
+if __name__ == "__main__":
+    show_page("Balance", balance)
+else:
+    app = App(__file__, middleware=guarded())

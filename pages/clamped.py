@@ -1,5 +1,6 @@
 """Why am I clamped?: a boot log and the launch command behind it, solved again and put beside what was printed."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,7 @@ from sizing.answers import limit_panel as lifts
 from sizing.basics.units import count
 from sizing.bootlog import Boot, Log, read_chunks, read_text
 from sizing.bootlog.diagnosis import Diagnosis, likely_model, models_that_fit, named_model, readings, settled
-from sizing.bootlog.text import MAX_BYTES
+from sizing.bootlog.text import MAX_BYTES, Progress
 from sizing.command import Command, read_command
 from sizing.exchange.answer import SizingAnswer
 from sizing.exchange.link import to_query
@@ -24,6 +25,7 @@ from sizing.scenario.from_model import FILLED, servable
 MAX_UPLOAD_MB = MAX_BYTES // 2**20
 BOX_HEIGHT = 160  # [px] of a box to paste into
 CHUNK = 2**20
+READ = "log_read"  # in the session: what was read last, and what it gave
 MEGABYTE = 10**6
 WHAT_TO_GIVE = (
     "Give a boot log: the lines from “Load weight begin” to “max_total_num_tokens=” are enough. The launch command is "
@@ -73,24 +75,35 @@ def _given() -> tuple[Log | None, Command | None]:
     example = "sglang serve --model-path ..."
     launch = partial(right.text_area, "Launch command, if you have it", height=BOX_HEIGHT, placeholder=example)
     pasted, typed = str(kept_box("log_text", "", paste)), str(kept_box("command_text", "", launch))
-    log = _read_file(file) if file is not None else read_text(pasted) if pasted.strip() else None
+    log = _read_file(file) if file is not None else _read_paste(pasted) if pasted.strip() else None
     return log, read_command(typed) if typed.strip() else None
 
 
+def _read_paste(text: str) -> Log:
+    """A pasted log; the same text is not read again."""
+    return _read_once(text, len(text), lambda show: read_text(text, show))
+
+
 def _read_file(file: Any) -> Log:
-    """An uploaded log, in chunks, with the share that is read; the same file is not read again."""
-    if st.session_state.get("log_read_of") == file.file_id:
-        log: Log = st.session_state["log_read"]
+    """An uploaded log, in chunks; the same file is not read again."""
+    file.seek(0)
+    return _read_once(file.file_id, file.size, partial(read_chunks, iter(lambda: file.read(CHUNK), b"")))
+
+
+def _read_once(what: str, size: int, read: Callable[[Progress], Log]) -> Log:
+    """What `read` gives of it, kept while it stands; with the share that is read, which ends if the reader leaves."""
+    kept = st.session_state.get(READ)
+    if kept is not None and kept[0] == what:
+        log: Log = kept[1]
         return log
     bar = st.progress(0.0, "Reading the log")
 
     def show(done: int) -> None:
-        bar.progress(min(done / max(file.size, 1), 1.0), f"Read {done // MEGABYTE} of {file.size // MEGABYTE} MB")
+        bar.progress(min(done / max(size, 1), 1.0), f"Read {done // MEGABYTE} of {size // MEGABYTE} MB")
 
-    file.seek(0)
-    log = read_chunks(iter(lambda: file.read(CHUNK), b""), show)
+    log = read(show)
     bar.empty()
-    st.session_state["log_read_of"], st.session_state["log_read"] = file.file_id, log
+    st.session_state[READ] = what, log
     return log
 
 

@@ -125,7 +125,7 @@ def _show(first: DeltaGenerator, scenario: Scenario, geometry: Geometry, *, own:
     name, widths = _name(scenario, geometry, own=own), widths_of(scenario)
     tp = widths.attn_tp_size
     steps = byte_steps(geometry, tp, widths.kv, widths.dcp_size, widths.ssm, widths.conv)
-    bytes_here = filled(geometry, widths)
+    bytes_here = dict(filled(geometry, widths))
     headline, price = costs_in_words(name if own else name.partition("/")[2], geometry, widths)
     first.markdown(f"### {plain(headline)}\n\n{plain(price)}")
     if note := heads_note(geometry, tp):

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from sizing import Scenario
+from sizing.engine.resolve import resolution
 from sizing.engine.resolved import Resolved
-from sizing.engine.slots_per_request import resolution
 from sizing.releases.rules import RELEASES, Release, rules_of
 
 GOLDEN = Path(__file__).parent / "golden"

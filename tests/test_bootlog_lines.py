@@ -15,7 +15,7 @@ from sizing.bootlog.arguments import read_arguments
 from sizing.bootlog.forms import ANCHORS, DECODE_ANCHOR, FORMS, form_names, matches
 from sizing.bootlog.measure import Printed
 from sizing.bootlog.said import Refused
-from sizing.engine.slots_per_request import slots_per_request
+from sizing.engine.resolve import slots_per_request
 from sizing.models import entry, read_config
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -181,8 +181,12 @@ SAMPLES: dict[str, tuple[str, list[float]]] = {
         [3, 5],
     ),
     "refusal: flags": ("AssertionError: no_buffer only supports page_size=1.", []),
+    "refusal: flags, by an exception": ("ValueError: extra_buffer_lazy is not yet supported with speculation.", []),
+    "refusal: flags, by a line of code": ("assert view.mamba_track_interval % view.page_size == 0", []),
+    "refusal: flags, by argparse": ("launch_server.py: error: unrecognized arguments: --dcp-size 8", []),
     "decode batch": ("Decode batch, #running-req: 8, mamba num: 8, mamba usage: 0.50, accept len: 3.09", [8, 0.5]),
     "crash": ("Scheduler hit an exception: Traceback (most recent call last):", []),
+    "crash: no state slot": ("AssertionError: Can not alloc mamba cache", []),
 }
 
 

@@ -11,17 +11,9 @@ from sizing.bootlog import Measured
 from sizing.bootlog.measure import Printed, share, total
 from sizing.bootlog.rank_facts import RankFacts
 from sizing.bootlog.rest import ADDED_TOKENS, ADDS_TOKENS, Charging, gap_gib, rest_from_pools, rest_from_weights
-from sizing.engine.pools import (
-    conv_bytes,
-    draft_row_bytes,
-    is_pinned,
-    ratio_is_ignored,
-    requests_charged,
-    rings_are_fixed,
-    slot_bytes,
-    ssm_bytes,
-    target_token_bytes,
-)
+from sizing.engine.requests import requests_charged
+from sizing.engine.resolve import resolution
+from sizing.engine.slots import is_pinned, ratio_is_ignored
 from sizing.releases.rules import RELEASES, rules_of
 from tests.cases import read_cases
 
@@ -36,19 +28,20 @@ def rounded(size: float, decimals: int = 2) -> Printed:
 
 def printed(scenario: Scenario, split: Split) -> RankFacts:
     """What one rank prints of a solved split."""
+    costs = resolution(scenario).costs
     slots, rows = split.slots, split.kv_rows
-    state = total([rounded((slots + 1) * part) for part in (conv_bytes(scenario), ssm_bytes(scenario))])
+    state = total([rounded((slots + 1) * part) for part in (costs.conv, costs.ssm)])
     added = 0
     if scenario.release in ADDS_TOKENS and scenario.D and scenario.speculative_algorithm != "NGRAM":
         added = split.admitted * (STEPS * TOPK + scenario.D) + ADDED_TOKENS
     shown, page = rows + added, scenario.page_size
     halves = 1 if scenario.attention == "MLA" else 2
-    kv = total([rounded((shown + page) * target_token_bytes(scenario) / halves)] * halves)
+    kv = total([rounded((shown + page) * costs.target_token / halves)] * halves)
     spans = scenario.dcp_size if rules_of(scenario.release).draft_pool_spans_dcp else 1
-    draft = total([rounded((rows * spans + page) * draft_row_bytes(scenario))]) if draft_row_bytes(scenario) else None
+    draft = total([rounded((rows * spans + page) * costs.draft_row)]) if costs.draft_row else None
     rings = split.memory.rings
-    if rings_are_fixed(scenario):  # charged for the requests asked for, printed for those that run
-        rings = rings * (split.admitted + 1) // (requests_charged(scenario) + 1)
+    if costs.rings_are_fixed:  # charged for the requests asked for, printed for those that run
+        rings = rings * (split.admitted + 1) // (requests_charged(resolution(scenario)) + 1)
     return RankFacts(
         name="TP0",
         stage=None,
@@ -83,7 +76,7 @@ def charging(scenario: Scenario, S: int) -> Charging:
         replayssm=scenario.replayssm,
         family=scenario.family,
         role=scenario.disaggregation_mode,
-        by_ratio=not (is_pinned(scenario) or ratio_is_ignored(scenario)),
+        by_ratio=not (is_pinned(resolution(scenario)) or ratio_is_ignored(resolution(scenario))),
     )
 
 
@@ -114,8 +107,13 @@ def test_printed_pools_hold_rest(release: str) -> None:
         tried += 1
         if not rest.low - 1e-9 <= scenario.rest_gib <= rest.high + 1e-9:
             wrong.append((case.id, scenario.rest_gib, rest))
-        page = scenario.page_size * (target_token_bytes(scenario) + draft_row_bytes(scenario) * scenario.dcp_size)
-        assert rest.high - rest.low <= 0.02 * (1 + scenario.D) + 0.1 + 1.2 * page / GIB + slot_bytes(scenario) / GIB
+        page = scenario.page_size * (
+            resolution(scenario).costs.target_token + resolution(scenario).costs.draft_row * scenario.dcp_size
+        )
+        assert (
+            rest.high - rest.low
+            <= 0.02 * (1 + scenario.D) + 0.1 + 1.2 * page / GIB + resolution(scenario).costs.slot / GIB
+        )
     assert wrong == []
     assert tried >= 60
 

@@ -21,4 +21,4 @@ def test_there_are_doctests() -> None:
     """The package, the closed form and S show an example each."""
     finder = doctest.DocTestFinder(exclude_empty=True)
     shown = {test.name for module in MODULES for test in finder.find(importlib.import_module(module)) if test.examples}
-    assert {"sizing", "sizing.specification.optimal_ratio", "sizing.engine.slots_per_request.resolve"} <= shown
+    assert {"sizing", "sizing.specification.optimal_ratio", "sizing.engine.resolve.resolve"} <= shown

@@ -8,9 +8,9 @@ import pytest
 
 from sizing import Refusal, RefusedError, Scenario, Split, solve
 from sizing.answers.solve import Sizing
-from sizing.engine.pools import rank_of
-from sizing.engine.slots_per_request import resolve
-from sizing.engine.split import slots_set
+from sizing.engine.rank import rank_of
+from sizing.engine.resolve import resolve
+from sizing.engine.slots import slots_set
 from sizing.exchange.link import to_query
 from tests.cases import FILE, GROUPS, OTHER_FILE, Case, engine_cases, read_cases, stated
 
@@ -124,7 +124,7 @@ def solved(sizing: Sizing) -> dict[str, int]:
 def slots_now(sizing: Sizing) -> int:
     """K [slots] of the split that is set, also where the engine goes on to refuse it."""
     scenario = sizing.scenario
-    return slots_set(scenario, rank_of(scenario), sizing.ratio_now)
+    return int(slots_set(rank_of(scenario), sizing.ratio_now))
 
 
 def within_one(sizing: Sizing) -> dict[str, int]:

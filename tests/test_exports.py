@@ -107,11 +107,12 @@ def test_every_header_names_every_input_with_its_unit(values: dict[str, Any]) ->
 
 
 def test_a_name_is_no_formula() -> None:
-    """A name may hold = and commas; no cell of the table begins with it."""
-    sizing = solve(Scenario(name="a,=1+1,-2+3,+4"))
+    """A name may hold = and what separates cells in some country; no cell of the table begins with it."""
+    sizing = solve(Scenario(name="a,=1+1;-2+3,+4"))
     for export in (context_csv, ratio_csv, result_csv):
-        cells = [cell for row in csv.reader(io.StringIO(export(sizing))) for cell in row]
-        assert "# name = a;=1+1;-2+3;+4" in cells
+        table = export(sizing)
+        assert "# name = a / =1+1 / -2+3 / +4" in table.splitlines()
+        cells = [cell for mark in ",;\t" for row in csv.reader(io.StringIO(table), delimiter=mark) for cell in row]
         assert [cell for cell in cells if cell[:1] in ("=", "+", "@", "\t")] == []
         assert [cell for cell in cells if cell[:1] == "-" and not _is_number(cell) and cell != "-"] == []
 

@@ -17,8 +17,8 @@ import pytest
 from sizing import Refusal, Scenario, Split, solve
 from sizing.answers.solve import Sizing
 from sizing.basics.units import GIB
-from sizing.engine.pools import rank_of
-from sizing.engine.split import slots_set
+from sizing.engine.rank import rank_of
+from sizing.engine.slots import slots_set
 from sizing.specification import optimal_ratio, token_equiv
 
 Report = dict[str, Any]
@@ -269,7 +269,7 @@ def check_rows(report: Report, expected: list[dict[str, int]]) -> None:
 def check_slots_by_default_ratio(report: Report, expected: int) -> None:
     """K at r = 0.9, also where the engine goes on to refuse it."""
     scenario = scenario_of(report, rest_gib=report["rest_gib"])
-    assert slots_set(scenario, rank_of(scenario), 0.9) == expected
+    assert slots_set(rank_of(scenario), 0.9) == expected
 
 
 def check_refused(report: Report, expected: str) -> None:

@@ -145,3 +145,37 @@ def test_a_model_s_own_draft_head_has_kv_bytes() -> None:
     scenario = Scenario()
     expected = int(13_824 * geometry.draft_layers / 24)
     assert draft_bytes(geometry, widths_of(scenario)) == expected
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        {"tp_size": 4},
+        {"mamba_ssm_dtype": "bfloat16"},
+        {"kv_cache_dtype": "bfloat16"},
+        {"dcp_size": 2},
+        {"pp_size": 2},
+        {"release": "0.5.17"},
+        {"model": "Qwen/Qwen3-Next-80B-A3B-Instruct"},
+        {"model": ""},
+    ],
+    ids=str,
+)
+def test_a_copy_is_what_the_constructor_gives(update: dict[str, Any]) -> None:
+    """What follows from other inputs follows them in a copy too: no computed field stands in a scenario."""
+    copied, made = Scenario().model_copy(update=update), Scenario.model_validate(update)
+    assert copied == made
+    assert hash(copied) == hash(made)
+    assert copied.model_dump() == made.model_dump()
+
+
+def test_bytes_beside_a_model_are_never_taken_without_a_word() -> None:
+    """Beside a model that says otherwise they are refused, copied as well as constructed; with no model they stand."""
+    bytes_typed = {"state_bytes_per_slot": 60_000_000}
+    with pytest.raises(ValueError, match="follows from the model moonshotai/Kimi-K3"):
+        Scenario().model_copy(update=bytes_typed)
+    with pytest.raises(ValueError, match="follows from the model moonshotai/Kimi-K3"):
+        Scenario.model_validate(bytes_typed | {"model": "moonshotai/Kimi-K3"})
+    assert Scenario().model_copy(update=bytes_typed | {"model": ""}).state_bytes_per_slot == 60_000_000
+    agreeing = Scenario().model_copy(update={"state_bytes_per_slot": Scenario().state_bytes_per_slot})
+    assert agreeing == Scenario()

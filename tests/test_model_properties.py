@@ -8,26 +8,11 @@ import pytest
 
 from sizing import RefusedError, Scenario, Split, solve
 from sizing.answers.solve import solve_now
-from sizing.engine.pools import (
-    cell_bytes,
-    charged_slot_bytes,
-    conv_bytes,
-    draft_charged_bytes,
-    draft_row_bytes,
-    ring_bytes,
-    ring_bytes_per_slot,
-    slot_bytes,
-    target_token_bytes,
-    window_bytes,
-)
+from sizing.engine.resolve import resolution
 from sizing.models import kv_bytes_per_token
 from sizing.releases.rules import RELEASES, Release, rules_of
 from sizing.scenario.from_model import geometry_of, servable, suggested
 
-BYTES = (
-    slot_bytes, conv_bytes, charged_slot_bytes, ring_bytes, ring_bytes_per_slot, target_token_bytes, draft_row_bytes,
-    draft_charged_bytes, cell_bytes, window_bytes,
-)  # fmt: skip
 DCP_SIZES = (1, 2, 4, 8)
 DRAFTS: tuple[dict[str, Any], ...] = ({}, {"D": 4, "draft_kv_layers": 1}, {"D": 4, "draft_kv_bytes_per_token": 6144})
 
@@ -67,7 +52,7 @@ def test_a_named_model_is_its_own_bytes_typed_in(release: Release) -> None:
     for values in deployments(release):
         named = Scenario.model_validate(values)
         typed = Scenario.model_validate(named.model_dump() | {"model": "", "draft_kv_layers": None})
-        assert [size(typed) for size in BYTES] == [size(named) for size in BYTES], values
+        assert resolution(typed).costs == resolution(named).costs, values
         assert outcome(typed) == outcome(named), values
         for scenario in (named, typed):
             assert Scenario.model_validate(scenario.differences()) == scenario, values
@@ -87,8 +72,9 @@ def test_bytes_typed_without_dcp_are_the_named_model_s_under_dcp(release: Releas
         typed = Scenario.model_validate(
             single.model_dump() | {"model": "", "draft_kv_layers": None, "dcp_size": named.dcp_size}
         )
-        assert target_token_bytes(typed) == target_token_bytes(named), values
-        assert abs(draft_row_bytes(typed) - draft_row_bytes(named)) <= named.dcp_size, values  # each was rounded
+        there, here = resolution(typed).costs, resolution(named).costs
+        assert there.target_token == here.target_token, values
+        assert abs(there.draft_row - here.draft_row) <= named.dcp_size, values  # each was rounded
         tried += 1
     assert tried > 200
 
@@ -101,7 +87,7 @@ def test_kv_heads_of_qwen_under_dcp(release: Release, row: int) -> None:
     flags: dict[str, Any] = {"tp_size": 8, "dcp_size": 8, "kv_cache_dtype": "bfloat16"}
     scenario = Scenario(model="Qwen/Qwen3.5-27B", release=release, **flags)
     # 16 attention layers, keys and values of 256 wide, 2 bytes
-    assert target_token_bytes(scenario) == row == row // (16 * 512 * 2) * 16 * 512 * 2
+    assert resolution(scenario).costs.target_token == row == row // (16 * 512 * 2) * 16 * 512 * 2
     geometry = geometry_of("Qwen/Qwen3.5-27B")
     assert row == kv_bytes_per_token(geometry, 8, "bfloat16", rules_of(release).heads_dcp(8))
 

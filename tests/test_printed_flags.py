@@ -13,8 +13,10 @@ from sizing.answers.flip_points import flips, short_pool_now
 from sizing.answers.limit_panel import lifts
 from sizing.answers.nearest_rest import is_other, nearest_rest
 from sizing.answers.target import aim
-from sizing.answers.what_runs import slots_taken
-from sizing.engine.pools import pin_is_ignored, pools_from_slots, rank_of
+from sizing.engine.pools import pools_from_slots
+from sizing.engine.rank import rank_of
+from sizing.engine.resolve import resolution
+from sizing.engine.slots import pin_is_ignored, slots_taken
 from sizing.exchange.sizing_answer import sizing_answer
 from sizing.explain.launch_flags import flags
 from sizing.explain.verdict import advice, no_spare_slot, verdict
@@ -138,7 +140,7 @@ def test_flags_of_a_target_carry_it(case: tuple[Scenario, tuple[Any, ...]]) -> N
         for want in carried:
             at = base.model_copy(update={"L": want.L})
             assert runs(with_flags(at, *setting.flags)) * scenario.attn_dp_size >= want.requests
-        assert (setting.pin is None) == pin_is_ignored(base)
+        assert (setting.pin is None) == pin_is_ignored(resolution(base))
 
 
 @given(scenarios())
@@ -187,7 +189,7 @@ def check_rest(base: Scenario, sizing: Sizing, here: Any) -> None:
     steps = np.arange(max(int(at) - 4000, 1), int(at) + 4001)
     steps = steps[steps != at]
     rank = rank_of(base)._replace(rest_gib=steps / 1000)
-    slots = np.broadcast_to(slots_taken(base, rank, sizing.ratio_now), steps.shape)
+    slots = np.broadcast_to(slots_taken(rank, sizing.ratio_now), steps.shape)
     turned = steps[is_other(pools_from_slots(rank, slots), base.L, here)]
     near = np.min(np.abs(turned - at)) if turned.size else np.inf
     if found is None or abs(found * 1000 - at) > 4000:

@@ -15,12 +15,15 @@ from hypothesis import strategies as st
 from sizing import Refusal, RefusedError, Scenario, Split, read_scenario, solve
 from sizing.answers.curves import over_context, over_ratio
 from sizing.answers.optimum import SEARCHED_RATIOS
-from sizing.answers.what_runs import most_slots
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.units import GIB, flag_ratio, ratio_text
 from sizing.cli.main import main
-from sizing.engine.pools import pools_from_slots, rank_of, slot_bytes, slots_from_ratio
-from sizing.engine.split import minimum_rest_gib, slots_unpinned, solve_split
+from sizing.engine.charges import minimum_rest_gib, slots_from_ratio
+from sizing.engine.pools import pools_from_slots
+from sizing.engine.rank import rank_of
+from sizing.engine.resolve import resolution
+from sizing.engine.slots import most_slots, slots_unpinned
+from sizing.engine.split import solve_split
 from sizing.exchange.link import from_query, to_query
 from sizing.releases.rules import LATEST, RELEASES, Release, rules_of
 from sizing.scenario.inputs import FIELDS, Algorithm
@@ -123,7 +126,7 @@ def scenarios(draw: st.DrawFn, most_slots: int = 100_000) -> Scenario:
         context_length=between(1, 2**20),
         rest_gib=0,
     )
-    return taken(scenario.model_copy(update={"rest_gib": slots * slot_bytes(scenario) / GIB}))
+    return taken(scenario.model_copy(update={"rest_gib": slots * resolution(scenario).costs.slot / GIB}))
 
 
 def taken(scenario: Scenario) -> Scenario:
@@ -147,7 +150,7 @@ def solved(scenario: Scenario) -> Split:
 
 def pinned(scenario: Scenario, slots: int) -> Split | Refusal:
     """The split with this many slots."""
-    return solve_split(scenario, rank_of(scenario), ratio=1, slots=slots, pinned=True)
+    return solve_split(rank_of(scenario), ratio=1, slots=slots, pinned=True)
 
 
 def runs(split: Split | Refusal) -> int:
@@ -257,7 +260,7 @@ def test_curve_over_ratio_is_the_single_solve(scenario: Scenario, ratios: list[f
     curve = over_ratio(scenario, np.array(ratios))
     for point, ratio in enumerate(ratios):
         rank = rank_of(scenario)
-        alone = solve_split(scenario, rank, ratio, slots_unpinned(scenario, rank, ratio))
+        alone = solve_split(rank, ratio, slots_unpinned(rank, ratio))
         assert curve.runs[point] == runs(alone)
         if isinstance(alone, Split):
             assert (curve.clamp[point], curve.kv_cap[point]) == (alone.clamp, alone.kv_cap)
@@ -269,7 +272,7 @@ def test_optimum_is_the_best_of_all_slots(scenario: Scenario) -> None:
     """Of every number of slots that a flag gives none runs more, with a slot to spare and without; the stated do."""
     sizing = solve(scenario)
     best, S = sizing.optimum, sizing.S
-    given = most_slots(scenario, rank_of(scenario))
+    given = most_slots(rank_of(scenario))
     tried = {slots: runs(pinned(scenario, slots)) for slots in range(1, 2 * SMALL_SLOTS) if slots <= given}
     spared = [min(run, (slots - 1) // S) for slots, run in tried.items() if S > 1]
     most = max(tried.values(), default=0)
@@ -313,7 +316,7 @@ def test_safe_pin_runs_what_it_says(scenario: Scenario) -> None:
     assert best.spare == 0 or S > 1
     assert best.pin == best.runs * S + best.spare
     assert runs(pinned(scenario, best.pin)) == best.runs >= 1
-    given = most_slots(scenario, rank_of(scenario))
+    given = most_slots(rank_of(scenario))
     more = (best.runs + 1) * S + best.spare
     assert more > given or runs(pinned(scenario, more)) <= best.runs
 

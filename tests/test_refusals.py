@@ -6,7 +6,7 @@ import pytest
 
 from sizing import Refusal, RefusedError, Scenario, Split, solve
 from sizing.engine.refused_flags import lacking_flag
-from sizing.engine.slots_per_request import resolution
+from sizing.engine.resolve import resolution
 from sizing.releases.rules import RELEASES, Release
 from tests.flag_cases import REFUSALS, Row, asked_in_flags, compare, flags_of, releases, rows
 

@@ -8,8 +8,8 @@ import pytest
 from sizing import Refusal, RefusedError, Scenario, Split
 from sizing.answers.solve import solve_now
 from sizing.engine.allocation import decode_pool
-from sizing.engine.pools import rank_of
-from sizing.engine.slots_per_request import resolve
+from sizing.engine.rank import rank_of
+from sizing.engine.resolve import resolve
 from tests.release_cases import CASES, OTHER_FILE, ReleaseCase, read_cases, release_cases
 
 default_file = pytest.mark.skipif(OTHER_FILE is not None, reason=f"counts are those of our file, not {CASES.name}")
@@ -52,7 +52,7 @@ def found(case: ReleaseCase) -> dict[str, Any]:
 
 def numbers(scenario: Scenario, now: Split) -> dict[str, Any]:
     """Every number that a case holds of a server that starts, by its name there."""
-    resolved, decode = resolve(scenario), decode_pool(scenario, rank_of(scenario), now)
+    resolved, decode = resolve(scenario), decode_pool(rank_of(scenario), now)
     rows = (
         {
             "slots_allocated": decode.slots,

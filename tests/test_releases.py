@@ -12,9 +12,9 @@ import pytest
 
 from sizing import Problem, Refusal, RefusedError, Scenario, Split, read_scenario, solve
 from sizing.answers.solve import Sizing
-from sizing.engine.pools import rank_of, slot_bytes
-from sizing.engine.slots_per_request import resolve
-from sizing.engine.split import minimum_rest_gib
+from sizing.engine.charges import minimum_rest_gib
+from sizing.engine.rank import rank_of
+from sizing.engine.resolve import resolution, resolve
 from sizing.releases.rules import CHANGES, FIRST, LATEST, RELEASES, Change, Rules, rules_of
 
 # engine-versions.md, first line: the releases that were read.
@@ -258,9 +258,11 @@ def test_draft_states(release: str, asked: int | None, dp: int) -> None:
     """Each release charges the draft states of plain speculation in its own way; here D is 4."""
     D, requests = 4, (asked or 48) // dp
     padding = 1 if since(release, "0.5.17") else 0
-    if not since(release, "0.5.8"):  # every slot carries D draft states
+    extra = 0
+    if not since(release, "0.5.7"):  # every slot carries D draft states, and EAGLE adds rows
         slots: Fraction | int = BUDGET // (1 + D)
         kv = Fraction(REST - slots * (1 + D))
+        extra = headroom(min(asked or 48, slots // S), D)
     elif not since(release, "0.5.13"):  # those of the requests come off rest before the split
         split = Fraction(REST - requests * D)
         slots, kv = split * 3 / 4, split - floor(split * 3 / 4)
@@ -268,7 +270,43 @@ def test_draft_states(release: str, asked: int | None, dp: int) -> None:
         slots = (BUDGET - padding * (1 + D)) / (1 + Fraction(D, S))
         kv = Fraction(REST - (floor(slots) + padding) - (min(requests, floor(slots) // S) + padding) * D)
     inputs = {"D": D, "max_running_requests": asked, "attn_dp_size": dp}
-    assert pools(release, **inputs) == expected(slots, kv)
+    K, rows = expected(slots, kv)
+    assert pools(release, **inputs) == (K, rows + extra)
+
+
+def headroom(requests: int, D: int) -> int:
+    """What EAGLE adds up to 0.5.6: for each request D - 1 steps of one branch and D drafts, and 100 [rows]."""
+    return requests * (D - 1 + D) + 100
+
+
+def test_draft_states_of_0_5_7() -> None:
+    """By ratio the drafts of all requests come off rest, undivided; a pin and a request count leave them out."""
+    D, spec = 4, {"D": 4, "max_running_requests": 100}
+    for dp in (1, 2):
+        split = Fraction(REST - 100 * D)
+        by_ratio = expected(split * 3 / 4, split - floor(split * 3 / 4))
+        assert pools("0.5.7", **spec, attn_dp_size=dp) == by_ratio
+        pinned = pools("0.5.7", **spec, attn_dp_size=dp, split="pin", max_mamba_cache_size=900)
+        assert pinned == expected(900 // dp, REST - 900 // dp)
+        assert pools("0.5.7", **spec, attn_dp_size=dp, **RADIX_OFF) == expected(100 // dp, REST - 100 // dp)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "inputs", "rows"),
+    [
+        ("EAGLE", {}, 40 * (3 + 4) + 100),
+        ("EAGLE3", {"speculative_num_steps": 5, "speculative_eagle_topk": 8, "D": 16}, 40 * (5 * 8 + 16) + 100),
+        ("STANDALONE", {"speculative_num_steps": 3}, 40 * (3 + 4) + 100),
+        ("NGRAM", {}, 0),
+    ],
+)
+def test_rows_that_eagle_adds_until_0_5_6(algorithm: str, inputs: dict[str, Any], rows: int) -> None:
+    """requests x (steps x topk + D) + 100 rows on top of what was sized; gone in 0.5.7."""
+    asked = RADIX_OFF | {"D": 4, "max_running_requests": 40, "speculative_algorithm": algorithm} | inputs
+    kv = (REST - 40 * (1 + asked["D"])) * TOKENS_OF_A_SLOT
+    for release in ("0.5.4", "0.5.6"):
+        assert pools(release, **asked) == (40, kv + rows)
+    assert pools("0.5.7", **asked) == (40, (REST - 40) * TOKENS_OF_A_SLOT)
 
 
 @by_release("0.5.8")
@@ -283,8 +321,9 @@ def test_draft_states_beside_a_pin(release: str) -> None:
 def test_draft_states_without_radix_cache(release: str) -> None:
     """40 requests are 40 slots and 40 x 4 draft states, and since 0.5.17 one slot more with its four."""
     padding = 1 if since(release, "0.5.17") else 0
-    found = pools(release, **RADIX_OFF, D=4, max_running_requests=40)
-    assert found == expected(40, REST - (40 + padding) * (1 + 4))
+    slots, rows = expected(40, REST - (40 + padding) * (1 + 4))
+    extra = 0 if since(release, "0.5.7") else headroom(40, 4)
+    assert pools(release, **RADIX_OFF, D=4, max_running_requests=40) == (slots, rows + extra)
 
 
 @by_release()
@@ -296,7 +335,7 @@ def test_admitted_are_48_under_speculation(release: str) -> None:
 
 
 @by_release()
-def test_pin_wins_since_0_5_8(release: str) -> None:
+def test_pin_wins_since_0_5_7(release: str) -> None:
     """While the radix cache is on, the ratio overwrites a pin up to 0.5.6."""
     pinned = split_of(release, split="pin", max_mamba_cache_size=90)
     assert pinned.slots == (90 if since(release, "0.5.8") else BUDGET)
@@ -510,8 +549,10 @@ def test_asked_requests_under_attention_dp(release: str, D: int) -> None:
 @by_release()
 def test_ssm_dtypes(release: str) -> None:
     """float32 and bfloat16 everywhere, at half the bytes; float16 since 0.5.9."""
-    assert slot_bytes(scenario_of(release)) == SLOT
-    assert slot_bytes(scenario_of(release, mamba_ssm_dtype="bfloat16")) == SLOT // 4 + (SLOT - SLOT // 4) // 2
+    assert resolution(scenario_of(release)).costs.slot == SLOT
+    assert (
+        resolution(scenario_of(release, mamba_ssm_dtype="bfloat16")).costs.slot == SLOT // 4 + (SLOT - SLOT // 4) // 2
+    )
     assert words_of(release, mamba_ssm_dtype="bfloat16") is None
     refused = None if since(release, "0.5.9") else "argument --mamba-ssm-dtype: invalid choice: 'float16'"
     assert words_of(release, mamba_ssm_dtype="float16") == refused
@@ -586,10 +627,14 @@ def test_draft_kv_in_the_bytes_of_a_token(release: str, algorithm: str) -> None:
 
 @by_release("0.5.17")  # until then DCP takes no speculation
 @pytest.mark.parametrize(
-    ("algorithm", "attention", "times"), [("EAGLE", "MLA", 1), ("DFLASH", "MLA", 4), ("EAGLE", "DSA", 4)]
+    ("algorithm", "attention", "first"),
+    [("EAGLE", "MLA", None), ("DFLASH", "MLA", "0.5.17"), ("EAGLE", "DSA", "0.5.22")],
 )
-def test_draft_kv_in_the_bytes_of_a_token_under_dcp(release: str, algorithm: str, attention: str, times: int) -> None:
-    """EAGLE on MLA charges the draft's row once, DFLASH and a DSA target once for each of the dcp ranks."""
+def test_draft_kv_in_the_bytes_of_a_token_under_dcp(
+    release: str, algorithm: str, attention: str, first: str | None
+) -> None:
+    """EAGLE on MLA charges the draft's row once, DFLASH, and since 0.5.22 a DSA target, once for each dcp rank."""
+    times = 4 if first and since(release, first) else 1
     inputs = drafted(algorithm, attention=attention, dcp_size=4, kv_bytes_dcp_size=4)
     assert split_of(release, **inputs).kv_rows == kv_bytes(release) // (TOKEN + times * DRAFT_ROW)
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sizing import RefusedError, Scenario
-from sizing.engine.slots_per_request import resolve, slots_per_request
+from sizing.engine.resolve import resolve, slots_per_request
 
 OVERLAP_OFF: dict[str, Any] = {"disable_overlap_schedule": True}
 EXTRA: dict[str, Any] = {"mamba_radix_cache_strategy": "extra_buffer"}

@@ -12,18 +12,14 @@ from pydantic import ValidationError
 from sizing import RefusedError, Scenario, Split, solve
 from sizing.answers.carrying_settings import Setting, Want, setting_of
 from sizing.answers.target import Answer, Near, Row, aim
-from sizing.answers.what_runs import running
 from sizing.basics.units import GIB
-from sizing.engine.pools import (
-    asked_divisor,
-    pin_divisor,
-    pin_is_ignored,
-    pools_from_slots,
-    rank_of,
-    ratio_is_ignored,
-    slots_from_ratio,
-)
-from sizing.engine.split import slots_set, solve_split
+from sizing.engine.charges import slots_from_ratio
+from sizing.engine.pools import pools_from_slots, running
+from sizing.engine.rank import rank_of
+from sizing.engine.requests import asked_divisor
+from sizing.engine.resolve import resolution
+from sizing.engine.slots import pin_divisor, pin_is_ignored, ratio_is_ignored, slots_set
+from sizing.engine.split import solve_split
 from sizing.scenario.inputs import MAX_RATIO
 from tests.test_properties import examples, scenarios
 
@@ -36,7 +32,7 @@ def runs(scenario: Scenario, want: Want) -> int:
     """What the settings of a scenario run at an L [requests of the deployment]; 0 where the engine refuses."""
     at = scenario.model_copy(update={"L": want.L})
     rank, ratio = rank_of(at), at.mamba_full_memory_ratio
-    now = solve_split(at, rank, ratio, slots_set(at, rank, ratio), pinned=at.split == "pin")
+    now = solve_split(rank, ratio, slots_set(rank, ratio), pinned=at.split == "pin")
     return now.runs * at.attn_dp_size if isinstance(now, Split) else 0
 
 
@@ -48,14 +44,20 @@ def carried(scenario: Scenario, wants: Sequence[Want]) -> bool:
 def carried_somehow(scenario: Scenario, wants: Sequence[Want]) -> bool:
     """Whether any K at all carries the wants, with several request counts asked: every one is tried."""
     least = max(-(-want.requests // scenario.attn_dp_size) for want in wants)
-    counts = [{}, *({"max_running_requests": each * asked_divisor(scenario)} for each in (least, least + 1, 2 * least))]
+    counts = [
+        {},
+        *(
+            {"max_running_requests": each * asked_divisor(resolution(scenario))}
+            for each in (least, least + 1, 2 * least)
+        ),
+    ]
     return any(_any_slots(scenario.model_copy(update=values), wants) for values in counts)
 
 
 def _any_slots(scenario: Scenario, wants: Sequence[Want]) -> bool:
     rank = rank_of(scenario)
     most = int(max(scenario.rest_gib, 0) * GIB / rank.slot_bytes) + 1
-    if pin_is_ignored(scenario):
+    if pin_is_ignored(resolution(scenario)):
         most = min(most, max(int(slots_from_ratio(rank, MAX_RATIO)), 0))
     pools = pools_from_slots(rank, np.arange(1, most + 1))
     enough = [running(pools, want.L) * scenario.attn_dp_size >= want.requests for want in wants]
@@ -96,7 +98,7 @@ def test_what_is_proposed_runs_the_wants_and_no_cheaper_pin_does(found: tuple[Sc
         assert (now.slots, now.kv_tokens) == (setting.slots, setting.kv_tokens)
         assert setting.kv_left >= 0
     if setting.pin is not None:
-        cheaper = setting.pin - setting.spare * pin_divisor(scenario) - 1
+        cheaper = setting.pin - setting.spare * pin_divisor(resolution(scenario)) - 1
         assert cheaper == 0 or not carried(
             setting.scenario.model_copy(update={"split": "pin", "max_mamba_cache_size": cheaper}), wants
         )
@@ -127,7 +129,7 @@ def test_every_slot_count_and_ratio_of_the_ranges_carries_the_wants(
 
 
 def _pinned(setting: Setting, slots: int) -> Scenario:
-    pin = slots * pin_divisor(setting.scenario)
+    pin = slots * pin_divisor(resolution(setting.scenario))
     return setting.scenario.model_copy(update={"split": "pin", "max_mamba_cache_size": pin})
 
 
@@ -253,7 +255,7 @@ def test_other_deployments(values: dict[str, Any], wanted: int, pin: int | None,
     assert (setting.pin, setting.asked) == (pin, asked)
     assert carried(setting.scenario, [Want(L=L, requests=wanted)])
     assert setting.scenario.split == ("ratio" if pin is None else "pin")
-    assert (setting.ratio is None) == ratio_is_ignored(setting.scenario)
+    assert (setting.ratio is None) == ratio_is_ignored(resolution(setting.scenario))
 
 
 def test_a_cap_on_tokens_is_an_axis_of_its_own() -> None:

@@ -8,7 +8,8 @@ import plotly.graph_objects as go
 import pytest
 
 from sizing.answers.what_runs import kv_tokens_for
-from sizing.engine.pools import pools_from_slots, rank_of
+from sizing.engine.pools import pools_from_slots
+from sizing.engine.rank import rank_of
 from sizing.figures import DARK, LIGHT, painted
 from sizing.figures.theme import Figure
 from sizing.figures.traffic import BAR, RIGHT_MOST, lengths_figure, needs_figure, overflow_figure

@@ -8,7 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sizing import RefusedError, Scenario, Split, solve
-from sizing.engine.pools import pin_is_ignored, rank_of, ratio_is_ignored
+from sizing.engine.rank import rank_of
+from sizing.engine.resolve import resolution
+from sizing.engine.slots import pin_is_ignored, ratio_is_ignored
 from sizing.engine.split import solve_split
 from sizing.traffic.held import held, most_in_flight, needed
 from sizing.traffic.mix import Mix, mix_of, mix_of_lengths
@@ -86,9 +88,9 @@ def test_ways_are_what_the_engine_accepts(case: tuple[Scenario, Mix]) -> None:
     if optimum is None:
         assert best is None
     elif best is None:
-        assert pin_is_ignored(scenario)  # nothing to type: the ratio is ignored too
-        assert ratio_is_ignored(scenario) or optimum.ratio_low is None
-    elif pin_is_ignored(scenario):
+        assert pin_is_ignored(resolution(scenario))  # nothing to type: the ratio is ignored too
+        assert ratio_is_ignored(resolution(scenario)) or optimum.ratio_low is None
+    elif pin_is_ignored(resolution(scenario)):
         assert best.now.runs == optimum.runs
     else:
         assert best.now.runs == optimum.runs
@@ -104,15 +106,18 @@ def test_optimum_is_the_best_of_all_slots(case: tuple[Scenario, Mix]) -> None:
     at_mean = traffic.sizing.scenario
     tried: dict[int, int] = {}
     for slots in range(1, 2 * SMALL_SLOTS):
-        split = solve_split(at_mean, rank_of(at_mean), ratio=1, slots=slots, pinned=True)
+        split = solve_split(rank_of(at_mean), ratio=1, slots=slots, pinned=True)
         tried[slots] = serve_runs(split, traffic) if isinstance(split, Split) else 0
     most = max(tried.values())
     if traffic.optimum is None:
         assert most == 0
     else:
-        assert traffic.optimum.runs == most
-        best = [slots for slots, runs in tried.items() if runs == most]
-        assert (traffic.optimum.slots_low, traffic.optimum.slots_high) == (best[0], best[-1])
+        assert traffic.optimum.unspared == most
+        stated = range(traffic.optimum.slots_low, traffic.optimum.slots_high + 1)
+        assert {tried[slots] for slots in stated} == {traffic.optimum.runs}
+        if traffic.optimum.runs == most:  # else the spare slot costs requests, and fewer slots than the best are stated
+            best = [slots for slots, runs in tried.items() if runs == most]
+            assert (stated[0], stated[-1]) == (best[0], best[-1])
         safe = pinned(at_mean, traffic.optimum.pin)
         assert isinstance(safe, Split)
         assert serve_runs(safe, traffic) == traffic.optimum.runs

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from sizing import Problem, Refusal, Scenario, Split, read_scenario, solve
-from sizing.engine.pools import estimate, rank_of
+from sizing.engine.rank import rank_of
+from sizing.engine.requests import estimate
 
 LAZY: dict[str, Any] = {"mamba_radix_cache_strategy": "extra_buffer_lazy"}
 BALANCED: dict[str, Any] = {"split": "balanced"}

@@ -19,7 +19,7 @@ DEPLOYMENTS: dict[str, dict[str, Any]] = {
     "too long for any pool": {},
     "one giant": {},
     "attention DP": {"rest_gib": 28.529, "attn_dp_size": 2},
-    "an old release": {"rest_gib": 28.529, "release": "0.5.5"},
+    "an old release": {"rest_gib": 28.529, "release": "0.5.5", "model": ""},
     "a cap that binds": {"max_running_requests": 40, "disable_radix_cache": True},
     "thousands of short ones": {"rest_gib": 1, "state_bytes_per_slot": 20_000, "conv_bytes_per_slot": None},
     "as set is the best": {"split": "pin", "max_mamba_cache_size": 341},

@@ -7,14 +7,23 @@ from typing import Any, Literal
 import streamlit as st
 
 NUMBER = re.compile(r"^[+-]?[\d,.]+( \([+-][\d,]+\))?$")
-MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:@])")
+MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:@&=])")
+# What Streamlit's Markdown finds in a text once its escapes are gone: addresses (GFM's autolinks), names in colons
+# (emoji, icons, the logo), and signs that stand alone and become another (--, ->, >=). Broken by a sign of no width.
+FOUND_LATER = re.compile(
+    r"(?<=www)(?=\.)|(?<=http)(?=s?://)|(?<=[\w.+-])(?=@)"
+    r"|(?<=:)(?!\d\d?:)(?=[\w+-]+:|material[/_])"
+    r"|(?<=(?<!\S)[-<>~])(?=[->=]+(?!\S))",
+    re.IGNORECASE,
+)
+NO_WIDTH = "\N{WORD JOINER}"
 
 NUMBERED = re.compile(r" (?==)|(?<==) |(?<=\d) (?=and \d)|(?<=\d and) |(?<=^pin) (?=\d)")  # S = 4, 74 and 0, pin 96
 
 
 def plain(words: str) -> str:
     """Words for a Markdown element that are shown as they are, whatever they hold; a line stays a line."""
-    return MARKUP.sub(r"\\\1", words).replace("\n", "  \n")
+    return MARKUP.sub(r"\\\1", FOUND_LATER.sub(NO_WIDTH, words)).replace("\n", "  \n")
 
 
 def table_text(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -16,6 +16,7 @@ from typing import Any, get_args
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from pages.parts.blocks import plain
 from sizing.answers.curves import L_HIGH, L_LOW
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.units import count, tokens_from_text
@@ -519,7 +520,7 @@ def _bytes() -> None:
     _typed("sliding_window", placeholder="none")
     _typed("side_bytes_per_slot")
     sources = st.session_state["state_bytes_source"], st.session_state["kv_bytes_source"]
-    st.caption(f"Slot bytes: {sources[0]}. Token bytes: {sources[1]}.")
+    st.caption(plain(f"Slot bytes: {sources[0]}. Token bytes: {sources[1]}."))
 
 
 def _folded(title: str, draw: Callable[[], None], *names: str) -> None:

@@ -7,15 +7,14 @@ where there is one. Source: the S table and the Caveats of compute-mamba-ratio.m
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from sizing.answers.accuracy_gates import kv_gate, ssm_gate, validate_words
 from sizing.basics.dtypes import KV_ITEMSIZE, STATE_ITEMSIZE
 from sizing.basics.problems import RefusedError
-from sizing.engine.pools import rank_of, ssm_bytes
+from sizing.engine.rank import rank_of
+from sizing.engine.resolve import resolve
 from sizing.engine.resolved import Resolved
-from sizing.engine.slots_per_request import resolve
-from sizing.releases.rules import rules_of
 from sizing.scenario.inputs import Scenario, changed
 
 Axis = Literal["slots per request", "SSM dtype", "KV dtype"]
@@ -55,6 +54,7 @@ class Way(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     scenario: Scenario
+    resolved: Resolved = Field(exclude=True, repr=False)
     axes: tuple[Axis, ...]
     """What differs; empty for the deployment as it stands."""
     S: int
@@ -75,10 +75,10 @@ class Way(BaseModel):
 def ways(scenario: Scenario) -> tuple[Way, ...]:
     """As it stands, then fewer slots per request, narrower dtypes, and the two together: for each S the way to it that
     changes least. Raises RefusedError where the flags that stand are refused."""
-    here = _way(scenario, {}, resolve(scenario))
+    here = _way(resolve(scenario), {})
     slots = tuple(_fewer_slots(scenario, here.S))
     least = {way.S: way for way in reversed(slots)}  # of two ways to one S the first is kept
-    dtypes = tuple(_narrower(scenario))
+    dtypes = tuple(_narrower(here.resolved))
     both = (
         _changed(scenario, _differences(scenario, way.scenario) | values)
         for way in reversed(least.values())
@@ -96,18 +96,19 @@ def _fewer_slots(scenario: Scenario, S: int) -> Iterator[Way]:
             way = _changed(scenario, values)
             if way is None or way.S >= S:
                 continue
-            resolved = resolve(way.scenario)
+            resolved = way.resolved
             what = (resolved.strategy, resolved.radix_cache, resolved.overlap, way.S)
             if what not in seen:
                 seen.add(what)
                 yield way
 
 
-def _narrower(scenario: Scenario) -> Iterator[dict[str, Any]]:
+def _narrower(resolved: Resolved) -> Iterator[dict[str, Any]]:
     """bfloat16 for a wider SSM state, fp8 for wider KV, and both."""
+    scenario = resolved.scenario
     ssm: dict[str, Any] = {"mamba_ssm_dtype": "bfloat16"}
     kv: dict[str, Any] = {"kv_cache_dtype": "fp8_e4m3"}
-    wide_state = STATE_ITEMSIZE[scenario.mamba_ssm_dtype] > STATE_ITEMSIZE["bfloat16"] and ssm_bytes(scenario) > 0
+    wide_state = STATE_ITEMSIZE[scenario.mamba_ssm_dtype] > STATE_ITEMSIZE["bfloat16"] and resolved.costs.ssm > 0
     wide_kv = KV_ITEMSIZE[scenario.kv_cache_dtype] > KV_ITEMSIZE["fp8_e4m3"]
     if wide_state:
         yield ssm
@@ -124,10 +125,9 @@ def _changed(scenario: Scenario, values: dict[str, Any]) -> Way | None:
     if not differs or not isinstance(other, Scenario):
         return None
     try:
-        rank_of(other)
+        return _way(rank_of(other).resolved, differs)
     except RefusedError:
         return None
-    return _way(other, differs, resolve(other))
 
 
 def _differences(before: Scenario, after: Scenario) -> dict[str, Any]:
@@ -135,16 +135,18 @@ def _differences(before: Scenario, after: Scenario) -> dict[str, Any]:
     return {name: getattr(after, name) for name in sorted(names) if getattr(after, name) != getattr(before, name)}
 
 
-def _way(scenario: Scenario, differs: dict[str, Any], resolved: Resolved) -> Way:
+def _way(resolved: Resolved, differs: dict[str, Any]) -> Way:
+    scenario = resolved.scenario
     gates = (
         *(ssm_gate(scenario) if "mamba_ssm_dtype" in differs else ()),
         *(kv_gate(scenario) if "kv_cache_dtype" in differs else ()),
     )
     return Way(
         scenario=scenario,
+        resolved=resolved,
         axes=tuple(_axes(differs)),
         S=resolved.S,
-        flags=tuple(_flag(scenario, name, value) for name, value in differs.items()),
+        flags=tuple(_flag(resolved, name, value) for name, value in differs.items()),
         price="; ".join(PRICES[name, value] for name, value in differs.items()),
         gate=validate_words(gates) if gates else "",
     )
@@ -159,13 +161,12 @@ def _axes(differs: dict[str, Any]) -> Iterator[Axis]:
         yield "KV dtype"
 
 
-def _flag(scenario: Scenario, name: str, value: Any) -> str:
-    rules = rules_of(scenario.release)
+def _flag(resolved: Resolved, name: str, value: Any) -> str:
     if name == "disable_overlap_schedule":
         return "--disable-overlap-schedule" if value else "without --disable-overlap-schedule"
     return {
         "skip_decode_lock": "SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK=1",
-        "mamba_radix_cache_strategy": f"{rules.strategy_flag} {value}",
+        "mamba_radix_cache_strategy": f"{resolved.rules.strategy_flag} {value}",
         "page_size": f"--page-size {value}",
         "disable_radix_cache": "--disable-radix-cache",
         "mamba_ssm_dtype": f"--mamba-ssm-dtype {value}",

@@ -12,22 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from sizing.answers import what_runs
 from sizing.answers.optimum import last_spared, ratio_for, ratio_range
-from sizing.answers.what_runs import last_that, most_slots, pin_rank, slots_for, spare_slots
+from sizing.answers.what_runs import last_that, slots_for, spare_slots
 from sizing.basics.units import GIB, count, stated_ratio_text
-from sizing.engine.pools import (
-    Numeric,
-    Rank,
-    asked_divisor,
-    asking,
-    beside_pin,
-    pin_from_slots,
-    pin_is_ignored,
-    pools_from_slots,
-    rank_of,
-    slots_from_ratio,
-)
+from sizing.engine import pools
+from sizing.engine.charges import slots_from_ratio
+from sizing.engine.pools import pools_from_slots
+from sizing.engine.rank import asking, beside_pin, pin_rank, rank_of
+from sizing.engine.requests import asked_divisor
+from sizing.engine.resolved import Numeric, Rank
+from sizing.engine.slots import most_slots, pin_from_slots, pin_is_ignored
 from sizing.scenario.inputs import MAX_L, MAX_REQUESTS, Scenario, Tokens, Whole
 
 
@@ -108,41 +102,41 @@ def need_of(scenario: Scenario, wants: Sequence[Want]) -> Need:
     return need(scenario, [want.requests for want in wants], [want.L for want in wants])
 
 
-def fits(scenario: Scenario, rank: Rank, needed: Need) -> Any:
+def fits(rank: Rank, needed: Need) -> Any:
     """Whether some split carries the need, with the request count that stands or one asked anew."""
-    found = carries(rank, needed) | carries(asking(scenario, rank, needed.requests), needed)
-    return found & (most_slots(scenario, rank) >= needed.requests * rank.S)
+    found = carries(rank, needed) | carries(asking(rank, needed.requests), needed)
+    return found & (most_slots(rank) >= needed.requests * rank.S)
 
 
 def carries(rank: Rank, needed: Need, slots: Numeric | None = None) -> Any:
     """Whether K = `slots` [slots per rank], by default the fewest that admit them, carries the need."""
-    pools = pools_from_slots(rank, slots_for(rank, needed.requests, spare=False) if slots is None else slots)
-    return what_runs.carries(pools, needed.requests, needed.tokens)
+    there = pools_from_slots(rank, slots_for(rank, needed.requests, spare=False) if slots is None else slots)
+    return pools.carries(there, needed.requests, needed.tokens)
 
 
 def setting_of(scenario: Scenario, wants: Sequence[Want]) -> Setting | None:
     """The setting that carries every want; None where none does. Raises RefusedError for flags that are refused."""
-    rank, needed = pin_rank(scenario, rank_of(scenario)), need_of(scenario, wants)
-    if not fits(scenario, rank, needed):
+    rank, needed = pin_rank(rank_of(scenario)), need_of(scenario, wants)
+    if not fits(rank, needed):
         return None
-    asked = None if carries(rank, needed) else int(needed.requests) * asked_divisor(scenario)
+    asked = None if carries(rank, needed) else int(needed.requests) * asked_divisor(rank.resolved)
     settled = scenario.model_copy(update={"max_running_requests": asked}) if asked else scenario
     return _setting(settled, needed, asked)
 
 
 def _setting(scenario: Scenario, needed: Need, asked: int | None) -> Setting:
     of_ratio = rank_of(scenario)
-    rank = pin_rank(scenario, of_ratio)
+    rank = pin_rank(of_ratio)
     by_ratio = rank if of_ratio.D == rank.D else None
     low = int(slots_for(rank, needed.requests, spare=False))
-    most = int(min(rank.rest_gib * GIB / rank.slot_bytes + 1, most_slots(scenario, rank)))
+    most = int(min(rank.rest_gib * GIB / rank.slot_bytes + 1, most_slots(rank)))
     high = last_that(low, most, lambda slots: carries(rank, needed, slots))
     spare = min(spare_slots(rank), high - low)
-    ratio_low, ratio_high = ratio_range(scenario, by_ratio, low + spare, high)
-    ratio = ratio_for(scenario, by_ratio, low + spare, last_spared(rank, int(needed.requests), high))
-    slots, pin = low + spare, pin_from_slots(scenario, low + spare)
+    ratio_low, ratio_high = ratio_range(by_ratio, low + spare, high)
+    ratio = ratio_for(by_ratio, low + spare, last_spared(rank, int(needed.requests), high))
+    slots, pin = low + spare, pin_from_slots(rank.resolved, low + spare)
     values: dict[str, Any] = {"split": "pin", "max_mamba_cache_size": pin}
-    if pin_is_ignored(scenario):
+    if pin_is_ignored(rank.resolved):
         slots, values = int(slots_from_ratio(rank, ratio)), {"split": "ratio", "mamba_full_memory_ratio": ratio}
     by_pin = values["split"] == "pin"
     tokens = int(pools_from_slots(beside_pin(rank) if by_pin else rank, slots).kv_tokens)
@@ -156,7 +150,7 @@ def _setting(scenario: Scenario, needed: Need, asked: int | None) -> Setting:
         ratio=ratio,
         spare=spare,
         slots=slots,
-        pin=None if pin_is_ignored(scenario) else pin,
+        pin=None if pin_is_ignored(rank.resolved) else pin,
         asked=asked,
         kv_tokens=tokens,
         kv_left=tokens - int(needed.tokens),

@@ -7,7 +7,7 @@ from sizing.answers.solve import Sizing, solve
 from sizing.basics.frames import DEPLOYMENT_REQUESTS, frame_of
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import GIB, count, number, ratio_text, requests_text, rest_text, stated_ratio_text, tokens_text
-from sizing.engine.slots_per_request import resolve
+from sizing.engine.resolve import resolve
 from sizing.engine.split import Split
 from sizing.scenario.inputs import FIELDS, LABELS, Scenario, named_with_unit, value_text
 

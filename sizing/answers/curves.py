@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from sizing.answers.what_runs import held_by_kv, running, slots_taken
 from sizing.basics.frames import REQUESTS, frame_of
-from sizing.engine.pools import kv_cap, pools_from_slots, rank_of
+from sizing.engine.kv import kv_cap
+from sizing.engine.pools import held_by_kv, pools_from_slots, running
+from sizing.engine.rank import rank_of
+from sizing.engine.slots import slots_taken
 from sizing.engine.split import Split
 from sizing.scenario.inputs import Scenario
 
@@ -93,9 +95,8 @@ def over_ratio(scenario: Scenario, ratio: Reals) -> RatioCurve:
 
     Where the engine refuses to start, `runs` is 0.
     """
-    by_ratio = scenario.model_copy(update={"split": "ratio"})
-    rank = rank_of(by_ratio)
-    pools = pools_from_slots(rank, np.broadcast_to(slots_taken(by_ratio, rank, ratio), ratio.shape))
+    rank = rank_of(scenario.model_copy(update={"split": "ratio"}))
+    pools = pools_from_slots(rank, np.broadcast_to(slots_taken(rank, ratio), ratio.shape))
     return RatioCurve(
         ratio=ratio,
         clamp=pools.clamp,

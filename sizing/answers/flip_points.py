@@ -17,12 +17,14 @@ from pydantic import BaseModel, ConfigDict
 from sizing.answers.alternatives import STRATEGIES
 from sizing.answers.nearest_rest import REST_DIGITS, Whole, is_other, nearest_rest
 from sizing.answers.solve import Sizing
-from sizing.answers.what_runs import slots_taken, starts
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, rest_text
-from sizing.engine.pools import Rank, pools_from_slots, rank_as_set
-from sizing.engine.slots_per_request import resolve
+from sizing.engine.pools import pools_from_slots, starts
+from sizing.engine.rank import rank_as_set
+from sizing.engine.resolve import resolve
+from sizing.engine.resolved import Rank
+from sizing.engine.slots import slots_taken
 from sizing.engine.split import Split
 from sizing.scenario.inputs import FIELDS, MAX_D, MAX_DCP, MAX_L, MAX_REST_GIB, Scenario, changed
 from sizing.specification import PoolName, binding_pool
@@ -138,10 +140,9 @@ def _flipped_drafts(sizing: Sizing) -> Iterator[int]:
     stands, ratio = sizing.scenario, sizing.ratio_now
     if _flips_to_other(sizing, stands.model_copy(update={"D": 0})):
         yield 0
-    with_one = stands.model_copy(update={"D": 1})
     for drafts, many in _ranks_with_drafts(stands.model_copy(update={"L": 1, "rest_gib": 1})):
         rank = many._replace(rest_gib=stands.rest_gib)
-        pools = pools_from_slots(rank, slots_taken(with_one, rank, ratio))
+        pools = pools_from_slots(rank, slots_taken(rank, ratio))
         yield from drafts[is_other(pools, stands.L, short_pool_now(sizing))].tolist()
 
 
@@ -159,7 +160,7 @@ def _ranks_with_drafts(scenario: Scenario) -> list[tuple[Whole, Rank]]:
 
 def _stacked(ranks: Sequence[Rank]) -> Rank:
     """One rank with an array of every number in which several differ."""
-    columns = zip(Rank._fields, zip(*ranks, strict=True), strict=True)
+    columns = list(zip(Rank._fields, zip(*ranks, strict=True), strict=True))[1:]  # all but what they follow from
     differ: dict[str, Any] = {name: np.array(values) for name, values in columns if len({*map(repr, values)}) > 1}
     return ranks[0]._replace(**differ)
 
@@ -187,7 +188,7 @@ def _flips_to_other(sizing: Sizing, other: object) -> bool | None:
         rank = rank_as_set(other)
     except RefusedError:
         return None
-    pools = pools_from_slots(rank, slots_taken(other, rank, sizing.ratio_now))
+    pools = pools_from_slots(rank, slots_taken(rank, sizing.ratio_now))
     return bool(is_other(pools, other.L, short_pool_now(sizing))) if starts(pools) else None
 
 

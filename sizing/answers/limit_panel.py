@@ -10,9 +10,11 @@ from sizing.basics.frames import REQUESTS, frame_of
 from sizing.basics.problems import Refusal
 from sizing.basics.units import count, ratio_range_text, requests_text, stated_ratio_text
 from sizing.engine.limits import Limit
-from sizing.engine.pools import asked_divisor, pin_from_slots
+from sizing.engine.requests import asked_divisor
+from sizing.engine.resolved import Resolved
+from sizing.engine.slots import pin_from_slots
 from sizing.engine.split import Split
-from sizing.scenario.inputs import MAX_PIN, MAX_REQUESTS, Scenario
+from sizing.scenario.inputs import MAX_PIN, MAX_REQUESTS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -89,7 +91,7 @@ def _ask(sizing: Sizing, now: Split) -> str:
     scenario = sizing.scenario
     if scenario.max_running_requests is not None:
         return now.binding.lifted_by
-    asked = min(now.limits[1].requests * asked_divisor(scenario), MAX_REQUESTS)
+    asked = min(now.limits[1].requests * asked_divisor(sizing.resolved), MAX_REQUESTS)
     other = scenario.model_copy(update={"max_running_requests": asked})
     there = solve_now(other, sizing.ratio_now)
     if isinstance(there, Refusal) or there.runs <= now.runs:
@@ -99,7 +101,7 @@ def _ask(sizing: Sizing, now: Split) -> str:
 
 def _another_split(sizing: Sizing, now: Split) -> str:
     """Every ratio and every pin that runs most with a slot to spare; empty where none runs more than now."""
-    best, scenario = sizing.optimum, sizing.scenario
+    best = sizing.optimum
     if best is None or best.runs <= now.runs:
         return ""
     ratio = (
@@ -107,16 +109,16 @@ def _another_split(sizing: Sizing, now: Split) -> str:
         if best.ratio_low is not None
         else ""
     )
-    ways = ", or ".join(filter(None, (ratio, _pins(scenario, best))))
+    ways = ", or ".join(filter(None, (ratio, _pins(sizing.resolved, best))))
     return f"{ways}: {requests_text(best.runs)}{no_spare_words(sizing)}" if ways else ""
 
 
-def _pins(scenario: Scenario, best: Optimum) -> str:
+def _pins(resolved: Resolved, best: Optimum) -> str:
     """The pins of the whole deployment that run so many, a slot spared; empty where the release ignores a pin."""
-    first = pin_flag(scenario, best)
+    first = pin_flag(resolved, best)
     if first is None:
         return ""
-    last = min(pin_from_slots(scenario, best.slots_high), MAX_PIN)
+    last = min(pin_from_slots(resolved, best.slots_high), MAX_PIN)
     return f"--max-mamba-cache-size {first}" + (f" to {last}" if last > first else "")
 
 

@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.answers.what_runs import held_by_kv, slots_taken, starts
-from sizing.engine.pools import Pools, pools_from_slots, rank_as_set
+from sizing.engine.pools import Pools, held_by_kv, pools_from_slots, starts
+from sizing.engine.rank import rank_as_set
+from sizing.engine.slots import slots_taken
 from sizing.scenario.inputs import Scenario
 from sizing.specification import PoolName, state_is_short
 
 REST_DIGITS = 3  # [GiB] a flip of rest is given to a thousandth
 STEPS = 10**REST_DIGITS
 PARTS = 16  # a stretch that may hold a flip is cut in so many
-CHUNK = 512  # stretches tried in one vectorised call, the nearest first
+CHUNK = 4096  # stretches tried in one vectorised call, the nearest first
 
 Whole = NDArray[np.int64]
 Stretches = tuple[Whole, Whole]  # first and last thousandth [GiB / 1000] of each, both inside
@@ -62,7 +63,7 @@ class _Deployment:
 
     def slots(self, steps: Whole) -> Any:
         """K [slots per rank]."""
-        found = slots_taken(self.scenario, self.rank._replace(rest_gib=steps / STEPS), self.ratio)
+        found = slots_taken(self.rank._replace(rest_gib=steps / STEPS), self.ratio)
         return np.broadcast_to(found, steps.shape).astype(np.int64)
 
     def pools(self, steps: Whole, slots: Whole) -> Pools:

@@ -14,32 +14,20 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.what_runs import (
-    carries,
     kv_tokens_for,
     last_that,
     last_that_holds,
-    most_slots,
-    pin_rank,
-    running,
     slots_for,
-    slots_taken,
     spare_slots,
 )
 from sizing.basics.units import GIB, typed_ratio
-from sizing.engine.pools import (
-    ESTIMATE_HIGH,
-    Rank,
-    asked_divisor,
-    asking,
-    is_pinned,
-    pin_from_slots,
-    pin_is_ignored,
-    pools_from_slots,
-    rank_of,
-    ratio_is_ignored,
-    slots_from_ratio,
-)
-from sizing.scenario.inputs import MAX_PIN, MAX_RATIO, MAX_REQUESTS, Scenario
+from sizing.engine.charges import slots_from_ratio
+from sizing.engine.pools import carries, pools_from_slots, running
+from sizing.engine.rank import asking, pin_rank, rank_of
+from sizing.engine.requests import ESTIMATE_HIGH, asked_divisor
+from sizing.engine.resolved import Rank, Resolved
+from sizing.engine.slots import is_pinned, most_slots, pin_from_slots, pin_is_ignored, ratio_is_ignored, slots_taken
+from sizing.scenario.inputs import MAX_PIN, MAX_RATIO, MAX_REQUESTS
 
 LEAST_RATIO = 1e-12  # [-] smaller than any ratio that leaves the state pool a slot
 SEARCHED_RATIOS = (LEAST_RATIO, MAX_RATIO)
@@ -70,33 +58,33 @@ class Optimum(BaseModel):
     """The most that runs with no slot to spare; more than `runs` where that slot costs a request."""
 
 
-def best_split(scenario: Scenario, rank: Rank, need: Need | None = None, liked: float | None = None) -> Optimum | None:
+def best_split(rank: Rank, need: Need | None = None, liked: float | None = None) -> Optimum | None:
     """The optimum for one rank; None when no split runs even one request.
 
     `need` gives the KV [tokens] of so many requests, by default L each; `liked` is a ratio to name if it is one of the
     best.
     """
-    need = need or (lambda requests: requests * scenario.L)
-    of_ratio, rank = rank, pin_rank(scenario, rank)
-    unspared = _most_requests(scenario, rank, need, spare=0)
+    need = need or (lambda requests: requests * rank.scenario.L)
+    of_ratio, rank = rank, pin_rank(rank)
+    unspared = _most_requests(rank, need, spare=0)
     if unspared == 0:
         return None
-    spared = _most_requests(scenario, rank, need, spare=1) if spare_slots(rank) else 0
+    spared = _most_requests(rank, need, spare=1) if spare_slots(rank) else 0
     spare, runs = (1, spared) if spared else (0, unspared)
     low, tokens = runs * int(rank.S), need(runs)
-    most = int(min(rank.rest_gib * GIB / rank.slot_bytes + 1, most_slots(scenario, rank)))
+    most = int(min(rank.rest_gib * GIB / rank.slot_bytes + 1, most_slots(rank)))
     if unspared > runs:
         most = min(most, unspared * int(rank.S) - 1)
     high = last_that(low, most, lambda slots: carries(pools_from_slots(rank, slots), runs, tokens))
     by_ratio = rank if of_ratio.D == rank.D else None
-    ratio_low, ratio_high = ratio_range(scenario, by_ratio, low, high)
+    ratio_low, ratio_high = ratio_range(by_ratio, low, high)
     return Optimum(
         runs=runs,
         slots_low=low,
         slots_high=high,
         ratio_low=ratio_low,
         ratio_high=ratio_high,
-        ratio=ratio_for(scenario, by_ratio, low + spare, last_spared(rank, runs, high), liked),
+        ratio=ratio_for(by_ratio, low + spare, last_spared(rank, runs, high), liked),
         spare=spare,
         pin=low + spare,
         unspared=unspared,
@@ -119,56 +107,56 @@ class Pair(BaseModel):
     """--max-mamba-cache-size [slots of the deployment]; None where the release ignores it."""
 
 
-def best_pair(scenario: Scenario, rank: Rank) -> Pair | None:
+def best_pair(rank: Rank) -> Pair | None:
     """The optimum over all splits and all request counts; None where the count is the engine's own, or nothing runs.
 
     Asking for C charges the drafts or rings of C, so C run if and only if they run with C asked and C x S slots.
     """
     if rank.requests_asked is None:
         return None
-    rank = pin_rank(scenario, rank)
-    runs = _most_asked(scenario, rank, spare=True) or _most_asked(scenario, rank, spare=False)
+    scenario, rank = rank.scenario, pin_rank(rank)
+    runs = _most_asked(rank, spare=True) or _most_asked(rank, spare=False)
     if runs == 0:
         return None
-    asked = scenario.model_copy(update={"max_running_requests": runs * asked_divisor(scenario)})
-    there = rank_of(asked)
-    best = best_split(asked, there)
+    asked = runs * asked_divisor(rank.resolved)
+    there = rank_of(scenario.model_copy(update={"max_running_requests": asked}))
+    best = best_split(there)
     if best is None or best.runs < runs:
         return None
-    by_count = ratio_is_ignored(asked) and not is_pinned(asked)
-    alone = by_count and running(pools_from_slots(there, slots_taken(asked, there, 1)), scenario.L) == runs
+    by_count = ratio_is_ignored(there.resolved) and not is_pinned(there.resolved)
+    alone = by_count and running(pools_from_slots(there, slots_taken(there, 1)), scenario.L) == runs
     return Pair(
         runs=runs,
-        asked=runs * asked_divisor(scenario),
+        asked=asked,
         alone=bool(alone),
         ratio=best.ratio,
-        pin=pin_flag(asked, best),
+        pin=pin_flag(there.resolved, best),
     )
 
 
-def pin_flag(scenario: Scenario, best: Optimum) -> int | None:
+def pin_flag(resolved: Resolved, best: Optimum) -> int | None:
     """What to write after --max-mamba-cache-size for an optimum [slots of the deployment]; None where the release
     ignores it, or the number is more than an input takes."""
-    pin = pin_from_slots(scenario, best.pin)
-    return None if pin_is_ignored(scenario) or pin > MAX_PIN else pin
+    pin = pin_from_slots(resolved, best.pin)
+    return None if pin_is_ignored(resolved) or pin > MAX_PIN else pin
 
 
-def _most_asked(scenario: Scenario, rank: Rank, *, spare: bool) -> int:
+def _most_asked(rank: Rank, *, spare: bool) -> int:
     """The largest C that runs with C asked and its slots."""
-    wanted = np.arange(1, min(most_by_state(rank), MAX_REQUESTS // asked_divisor(scenario)) + 1)
-    there = asking(scenario, rank, wanted)
+    wanted = np.arange(1, min(most_by_state(rank), MAX_REQUESTS // asked_divisor(rank.resolved)) + 1)
+    there = asking(rank, wanted)
     slots = slots_for(rank, wanted, spare=spare)
-    runs = running(pools_from_slots(there, slots), scenario.L)
-    if pin_is_ignored(scenario):
+    runs = running(pools_from_slots(there, slots), rank.scenario.L)
+    if pin_is_ignored(rank.resolved):
         runs = np.where(slots_from_ratio(there, MAX_RATIO) >= slots, runs, 0)
     return int(np.max(np.where(runs >= wanted, wanted, 0), initial=0))
 
 
-def ratio_range(scenario: Scenario, rank: Rank | None, low: int, high: int) -> tuple[float | None, float | None]:
+def ratio_range(rank: Rank | None, low: int, high: int) -> tuple[float | None, float | None]:
     """Every ratio [-] that an input takes and that gives K from `low` to `high` [slots per rank]; as `Optimum` says.
 
     Without a rank no ratio gives what a pin gives."""
-    if rank is None or ratio_is_ignored(scenario) or slots_from_ratio(rank, MAX_RATIO) < low:
+    if rank is None or ratio_is_ignored(rank.resolved) or slots_from_ratio(rank, MAX_RATIO) < low:
         return None, None
     first = _ratios_around(rank, low)[1]
     endless = slots_from_ratio(rank, MAX_RATIO) <= high
@@ -178,14 +166,14 @@ def ratio_range(scenario: Scenario, rank: Rank | None, low: int, high: int) -> t
     return first, last
 
 
-def ratio_for(scenario: Scenario, rank: Rank | None, low: int, high: int, liked: float | None = None) -> float | None:
+def ratio_for(rank: Rank | None, low: int, high: int, liked: float | None = None) -> float | None:
     """A ratio [-] to type that gives K from `low` to `high` [slots per rank]: the one that is liked if it does, else
     one with few digits; None where no ratio does."""
-    if rank is None or ratio_is_ignored(scenario):
+    if rank is None or ratio_is_ignored(rank.resolved):
         return None
     if liked is not None and liked <= MAX_RATIO and low <= slots_from_ratio(rank, liked) <= high:
         return liked
-    first, last = ratio_range(scenario, rank, low, high)
+    first, last = ratio_range(rank, low, high)
     return None if first is None else min(typed_ratio(first, last), MAX_RATIO)
 
 
@@ -201,11 +189,11 @@ def most_by_state(rank: Rank) -> int:
     return int(max(rank.rest_gib, 0) * GIB / rank.slot_bytes) // int(rank.S)
 
 
-def _most_requests(scenario: Scenario, rank: Rank, need: Need, spare: int) -> int:
+def _most_requests(rank: Rank, need: Need, spare: int) -> int:
     """The largest C that runs with C x S + spare slots; the engine never wants more than asked, or its top estimate."""
     S = int(rank.S)
     top = int(rank.requests_asked) if rank.requests_asked is not None else ESTIMATE_HIGH
-    by_flag = (most_slots(scenario, rank) - spare) // S
+    by_flag = (most_slots(rank) - spare) // S
     wanted = np.arange(1, min(top, most_by_state(rank), by_flag) + 1).astype(np.int64)
     tokens = kv_tokens_for(pools_from_slots(rank, wanted * S + spare), wanted).tolist()
     return last_that_holds(0, len(tokens), lambda C: C == 0 or need(C) <= tokens[C - 1])

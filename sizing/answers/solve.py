@@ -1,34 +1,19 @@
 """solve(scenario) -> Sizing: the only road from inputs to numbers. Pages, charts, exports and words read a Sizing."""
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SkipValidation
 
 from sizing import specification
 from sizing.answers.optimum import Optimum, Pair, best_pair, best_split, pin_flag
-from sizing.answers.what_runs import running, slots_taken
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import GIB, flag_ratio
 from sizing.engine.allocation import Allocation, DecodePool, allocations, beyond, decode_pool
-from sizing.engine.pools import (
-    Rank,
-    asked_divisor,
-    asking,
-    draft_row_bytes,
-    is_pinned,
-    pools_from_slots,
-    rank_as_set,
-    rank_of,
-    ratio_is_ignored,
-    replays_drafts,
-    ring_bytes,
-    ring_bytes_per_slot,
-    slot_bytes,
-    target_token_bytes,
-    token_bytes,
-)
-from sizing.engine.resolved import Resolved
-from sizing.engine.slots_per_request import resolve
-from sizing.engine.split import Split, slots_set, slots_unpinned, solve_split
+from sizing.engine.pools import pools_from_slots, running
+from sizing.engine.rank import asking, beside_pin, rank_of
+from sizing.engine.requests import asked_divisor
+from sizing.engine.resolved import Rank, Resolved
+from sizing.engine.slots import is_pinned, ratio_is_ignored, slots_set, slots_taken, slots_unpinned
+from sizing.engine.split import Split, solve_split
 from sizing.scenario.inputs import MAX_REQUESTS, Scenario
 from sizing.specification import Prediction
 
@@ -38,8 +23,8 @@ class Sizing(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    scenario: Scenario
-    resolved: Resolved
+    scenario: SkipValidation[Scenario]
+    resolved: SkipValidation[Resolved]
     slot_bytes: int
     """State bytes of one slot at the dtypes that run."""
     ring_bytes: int
@@ -108,110 +93,114 @@ def solve(scenario: Scenario) -> Sizing:
     if scenario.attention == "none":
         cure = "It has no attention layers: there is no KV pool to balance."
         raise RefusedError(Refusal(kind="not_served", engine_words="", cure=cure))
-    rank, as_set = rank_of(scenario), rank_as_set(scenario)
+    rank = rank_of(scenario)
+    resolved, costs = rank.resolved, rank.resolved.costs
+    as_set = beside_pin(rank) if is_pinned(resolved) else rank
     r_star = specification.optimal_ratio(
         scenario.L, rank.slot_bytes, rank.token_bytes, rank.S, rank.D, scenario.dcp_size
     )
     r_flag = flag_ratio(r_star)
     ratio = r_flag if scenario.split == "balanced" else scenario.mamba_full_memory_ratio
-    now = solve_now(scenario, ratio, rank)
-    optimum = best_split(scenario, rank, liked=r_flag)
-    pin = pin_flag(scenario, optimum) if optimum else None
-    raised_flag, raised = _raised(scenario, ratio, as_set, now)
-    found = allocations(scenario, rank, now) if isinstance(now, Split) else ()
-    state, ring = slot_bytes(scenario), ring_bytes_per_slot(scenario)
+    now = _split_set(rank, ratio)
+    optimum = best_split(rank, liked=r_flag)
+    pin = pin_flag(resolved, optimum) if optimum else None
+    raised_flag, raised = _raised(as_set, ratio, now)
+    found = allocations(rank, now) if isinstance(now, Split) else ()
     return Sizing(
         scenario=scenario,
-        resolved=resolve(scenario),
-        slot_bytes=state,
-        ring_bytes=ring_bytes(scenario),
-        ring_bytes_per_slot=ring,
+        resolved=resolved,
+        slot_bytes=costs.slot,
+        ring_bytes=costs.ring,
+        ring_bytes_per_slot=costs.ring_on_slot,
         charged_slot_bytes=rank.slot_bytes,
         drafts_charged=as_set.D,
-        target_token_bytes=target_token_bytes(scenario),
-        draft_row_bytes=draft_row_bytes(scenario),
-        token_bytes=token_bytes(scenario),
-        token_equiv=specification.token_equiv(rank.slot_bytes - ring, rank.token_bytes),
-        ring_factor=rank.slot_bytes / (rank.slot_bytes - ring),
+        target_token_bytes=costs.target_token,
+        draft_row_bytes=costs.draft_row,
+        token_bytes=costs.token,
+        token_equiv=specification.token_equiv(costs.charged_slot, rank.token_bytes),
+        ring_factor=rank.slot_bytes / costs.charged_slot,
         r_star=r_star,
-        r_star_specification=_r_star_specification(scenario, rank),
-        r_star_direct=_r_star_direct(scenario, rank),
+        r_star_specification=_r_star_specification(rank),
+        r_star_direct=_r_star_direct(rank),
         ratio_now=ratio,
         now=now,
-        balanced=_by_ratio(scenario, rank, r_flag),
-        default=_by_ratio(scenario, rank, scenario.default_ratio),
+        balanced=_by_ratio(rank, r_flag),
+        default=_by_ratio(rank, scenario.default_ratio),
         optimum=optimum,
-        by_ratio=_by_ratio(scenario, rank, optimum.ratio) if optimum and optimum.ratio else None,
-        pinned=solve_split(scenario, rank, r_flag, optimum.pin, pinned=True) if optimum and pin else None,
+        by_ratio=_by_ratio(rank, optimum.ratio) if optimum and optimum.ratio else None,
+        pinned=solve_split(rank, r_flag, optimum.pin, pinned=True) if optimum and pin else None,
         pin_flag=pin,
         raised=raised,
         raised_flag=raised_flag,
-        pair=best_pair(scenario, rank),
-        predicted=_predict(scenario, rank, ratio),
+        pair=best_pair(rank),
+        predicted=_predict(rank, ratio),
         reasons_to_pin=specification.reasons_to_pin(
             scenario.rest_gib * GIB, r_flag, rank.slot_bytes, rank.S, scenario.dcp_size
         ),
-        gib_more=_gib_more(scenario, rank, optimum),
+        gib_more=_gib_more(rank, optimum),
         allocations=found,
-        decode_pool=decode_pool(scenario, rank, now) if isinstance(now, Split) else None,
+        decode_pool=decode_pool(rank, now) if isinstance(now, Split) else None,
         beyond=beyond(found),
     )
 
 
-def _by_ratio(scenario: Scenario, rank: Rank, ratio: float) -> Split | Refusal:
-    return solve_split(scenario, rank, ratio, slots_unpinned(scenario, rank, ratio))
+def _by_ratio(rank: Rank, ratio: float) -> Split | Refusal:
+    return solve_split(rank, ratio, slots_unpinned(rank, ratio))
 
 
-def solve_now(scenario: Scenario, ratio: float | None = None, rank: Rank | None = None) -> Split | Refusal:
+def solve_now(scenario: Scenario, ratio: float | None = None) -> Split | Refusal:
     """The split that the settings give, alone: also of a model without attention layers. `ratio` [-] stands in for the
     one that is set. Raises RefusedError."""
-    ratio = scenario.mamba_full_memory_ratio if ratio is None else ratio
-    rank = rank or rank_of(scenario)
-    return solve_split(scenario, rank, ratio, slots_set(scenario, rank, ratio), pinned=is_pinned(scenario))
+    return _split_set(rank_of(scenario), scenario.mamba_full_memory_ratio if ratio is None else ratio)
 
 
-def _raised(scenario: Scenario, ratio: float, rank: Rank, now: Split | Refusal) -> tuple[int | None, Split | None]:
+def _split_set(rank: Rank, ratio: float) -> Split | Refusal:
+    return solve_split(rank, ratio, slots_set(rank, ratio), pinned=is_pinned(rank.resolved))
+
+
+def _raised(rank: Rank, ratio: float, now: Split | Refusal) -> tuple[int | None, Split | None]:
     """The least --max-running-requests above the one asked that runs most at the split that is set, and that split.
 
     More requests asked charge more drafts or rings, so the most is not always at the clamp.
     """
-    if isinstance(now, Refusal) or rank.requests_asked is None or ratio_is_ignored(scenario):
+    if isinstance(now, Refusal) or rank.requests_asked is None or ratio_is_ignored(rank.resolved):
         return None, None
-    tried = np.arange(rank.requests_asked + 1, min(now.clamp, MAX_REQUESTS // asked_divisor(scenario)) + 1)
+    width = asked_divisor(rank.resolved)
+    tried = np.arange(rank.requests_asked + 1, min(now.clamp, MAX_REQUESTS // width) + 1)
     if not tried.size:
         return None, None
-    rising = asking(scenario, rank, tried)
-    runs = running(pools_from_slots(rising, slots_taken(scenario, rising, ratio)), scenario.L)
+    rising = asking(rank, tried)
+    runs = running(pools_from_slots(rising, slots_taken(rising, ratio)), rank.scenario.L)
     if runs.max() <= now.runs:
         return None, None
-    flag = int(tried[int(np.argmax(runs))]) * asked_divisor(scenario)
-    more = scenario.model_copy(update={"max_running_requests": flag})
+    flag = int(tried[int(np.argmax(runs))]) * width
+    more = rank.scenario.model_copy(update={"max_running_requests": flag})
     found = solve_now(more, ratio)
     return (flag, found) if isinstance(found, Split) else (None, None)
 
 
-def _r_star_specification(scenario: Scenario, rank: Rank) -> float:
-    drafts = 0 if replays_drafts(scenario) else scenario.D
-    return specification.optimal_ratio(
-        scenario.L, slot_bytes(scenario), target_token_bytes(scenario), rank.S, drafts, scenario.dcp_size
-    )
+def _r_star_specification(rank: Rank) -> float:
+    scenario, costs = rank.scenario, rank.resolved.costs
+    drafts = 0 if costs.replays_drafts else scenario.D
+    return specification.optimal_ratio(scenario.L, costs.slot, costs.target_token, rank.S, drafts, rank.dcp_size)
 
 
-def _r_star_direct(scenario: Scenario, rank: Rank) -> float | None:
-    draft = draft_row_bytes(scenario)
-    if scenario.dcp_size == 1 or draft == 0:
+def _r_star_direct(rank: Rank) -> float | None:
+    costs = rank.resolved.costs
+    if rank.dcp_size == 1 or costs.draft_row == 0:
         return None
     return specification.direct_ratio(
-        scenario.L, rank.slot_bytes, target_token_bytes(scenario), draft, rank.S, rank.D, scenario.dcp_size
+        rank.scenario.L, rank.slot_bytes, costs.target_token, costs.draft_row, rank.S, rank.D, rank.dcp_size
     )
 
 
-def _predict(scenario: Scenario, rank: Rank, ratio: float) -> Prediction:
+def _predict(rank: Rank, ratio: float) -> Prediction:
+    scenario, costs = rank.scenario, rank.resolved.costs
     return specification.predict(
         scenario.rest_gib * GIB,
         ratio,
-        slot_bytes(scenario),
-        target_token_bytes(scenario),
+        costs.slot,
+        costs.target_token,
         rank.S,
         scenario.D,
         scenario.dcp_size,
@@ -219,8 +208,8 @@ def _predict(scenario: Scenario, rank: Rank, ratio: float) -> Prediction:
     )
 
 
-def _gib_more(scenario: Scenario, rank: Rank, optimum: Optimum | None) -> int | None:
+def _gib_more(rank: Rank, optimum: Optimum | None) -> int | None:
     if optimum is None:
         return None
-    more = best_split(scenario, rank._replace(rest_gib=rank.rest_gib + 1))
+    more = best_split(rank._replace(rest_gib=rank.rest_gib + 1))
     return more.runs - optimum.runs if more else None

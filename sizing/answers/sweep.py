@@ -15,20 +15,14 @@ from pydantic import BaseModel, ConfigDict
 
 from sizing import specification
 from sizing.answers.curves import L_HIGH, L_LOW
-from sizing.answers.what_runs import running, slots_taken, starts
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.frames import REQUESTS, frame_of
 from sizing.basics.problems import RefusedError
 from sizing.basics.units import flag_ratio
-from sizing.engine.pools import (
-    Rank,
-    pin_divisor,
-    pools_from_slots,
-    rank_as_set,
-    rank_of,
-    ratio_is_ignored,
-)
-from sizing.engine.split import slots_unpinned
+from sizing.engine.pools import pools_from_slots, running, starts
+from sizing.engine.rank import rank_as_set, rank_of
+from sizing.engine.resolved import Rank
+from sizing.engine.slots import pin_divisor, ratio_is_ignored, slots_taken, slots_unpinned
 from sizing.scenario.inputs import MAX_REQUESTS, Scenario, changed, label, named_with_unit
 
 if TYPE_CHECKING:
@@ -177,8 +171,8 @@ def _ratios(scenario: Scenario, points: int) -> list[float]:
 def _slots(scenario: Scenario) -> int:
     """K of the deployment as it is set now, at least one request's."""
     rank = rank_of(scenario)
-    slots = max(slots_unpinned(scenario, rank, scenario.mamba_full_memory_ratio), int(rank.S))
-    return slots * pin_divisor(scenario)
+    slots = max(int(slots_unpinned(rank, scenario.mamba_full_memory_ratio)), int(rank.S))
+    return slots * pin_divisor(rank.resolved)
 
 
 def _requests(scenario: Scenario) -> int:
@@ -238,7 +232,7 @@ def _solved(scenario: Scenario, arrays: dict[str, Any]) -> tuple[Any, Any] | Non
     rank = rank._replace(rest_gib=arrays.get("rest_gib", rank.rest_gib))
     L = arrays.get("L", scenario.L)
     ratio = _ratios_over(scenario, rank, L, arrays)
-    pools = pools_from_slots(rank, slots_taken(scenario, rank, ratio, arrays.get(PIN)))
+    pools = pools_from_slots(rank, slots_taken(rank, ratio, arrays.get(PIN)))
     return running(pools, L), starts(pools)
 
 
@@ -265,10 +259,12 @@ def _ridge(base: Scenario, x: Axis, y: Axis) -> tuple[float | None, ...] | None:
 
 def _ridge_at(base: Scenario, name: str, value: Any) -> float | None:
     found = base if name in ARRAYS else _with(base, {name: value})
-    if not isinstance(found, Scenario) or ratio_is_ignored(found):
+    if not isinstance(found, Scenario):
         return None
     try:
         rank = rank_of(found)
     except RefusedError:
+        return None
+    if ratio_is_ignored(rank.resolved):
         return None
     return float(_r_star(found, rank, value if name == "L" else found.L))

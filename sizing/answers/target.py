@@ -1,6 +1,6 @@
 """Target mode: wanted requests at L, solved for what to set, or for the nearest points that fit and their prices.
 
-Everything is solved by the engine's rules (pools.py); a want may be given at several L, each carried by one setting.
+Everything is solved by the engine's rules; a want may be given at several L, each carried by one setting.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,10 +12,10 @@ from pydantic import BaseModel, ConfigDict
 from sizing.answers.alternatives import Way, ways
 from sizing.answers.carrying_settings import Need, Setting, Want, fits, need, need_of, setting_of
 from sizing.answers.optimum import most_by_state
-from sizing.answers.what_runs import last_that, pin_rank
+from sizing.answers.what_runs import last_that
 from sizing.basics.units import GIB, count, requests_text, rest_text
-from sizing.engine.pools import Rank, rank_of
-from sizing.engine.slots_per_request import page_size_of
+from sizing.engine.rank import pin_rank, rank_of
+from sizing.engine.resolved import Rank
 from sizing.scenario.inputs import MAX_REQUESTS, MAX_REST_GIB, Scenario
 
 NearAxis = Literal["requests", "L", "rest", "max_total_tokens"]
@@ -97,7 +97,7 @@ def aim(scenario: Scenario, wants: Sequence[Want]) -> Answer:
 
 def _row(way: Way, wants: tuple[Want, ...]) -> Row:
     setting = setting_of(way.scenario, wants)
-    rank = pin_rank(way.scenario, rank_of(way.scenario))
+    rank = pin_rank(rank_of(way.scenario))
     return Row(
         way=way,
         most=tuple(_most(way.scenario, rank, wants, at) for at in range(len(wants))),
@@ -110,7 +110,7 @@ def _most(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], at: int) -> i
     """The most requests [of the deployment] of one want, the others held."""
     ranks = scenario.attn_dp_size
     top = min(most_by_state(rank) * ranks, MAX_REQUESTS)
-    return last_that(1, top, lambda tried: fits(scenario, rank, _with(scenario, wants, (at,), requests=tried)))
+    return last_that(1, top, lambda tried: fits(rank, _with(scenario, wants, (at,), requests=tried)))
 
 
 def _near(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> Iterator[Near]:
@@ -125,7 +125,7 @@ def _fewer_requests(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> 
     for which, value in _each_or_all(
         wants,
         [want.requests for want in wants],
-        lambda which, tried: fits(scenario, rank, _with(scenario, wants, which, requests=tried)),
+        lambda which, tried: fits(rank, _with(scenario, wants, which, requests=tried)),
     ):
         fewer = _lowered(wants, which, requests=value)
         asked = max(wants[at].requests for at in which)
@@ -142,11 +142,11 @@ def _fewer_requests(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> 
 
 def _shorter(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> Iterator[Near]:
     """The longest L in whole pages, which is what a request occupies; in tokens where that is less than a page."""
-    page = page_size_of(scenario) * scenario.dcp_size
+    page = rank.page_size * rank.dcp_size
     for which, longest in _each_or_all(
         wants,
         [want.L for want in wants],
-        lambda which, tried: fits(scenario, rank, _with(scenario, wants, which, L=tried)),
+        lambda which, tried: fits(rank, _with(scenario, wants, which, L=tried)),
     ):
         value, step = (longest // page * page, page) if longest >= page else (longest, 1)
         shorter = _lowered(wants, which, L=value)
@@ -169,7 +169,7 @@ def _more_rest(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> Itera
     short = last_that(
         now + 1,
         MAX_REST_GIB * REST_STEPS,
-        lambda tried: ~fits(scenario, rank._replace(rest_gib=tried / REST_STEPS), needed),
+        lambda tried: ~fits(rank._replace(rest_gib=tried / REST_STEPS), needed),
     )
     least = (short + 1) / REST_STEPS
     if least > MAX_REST_GIB:
@@ -190,12 +190,12 @@ def _more_tokens(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> Ite
     """The least --max-total-tokens, where one is set: whole pages."""
     if scenario.max_total_tokens is None:
         return
-    page, needed = page_size_of(scenario), need_of(scenario, wants)
+    page, needed = rank.page_size, need_of(scenario, wants)
     most = int(max(rank.rest_gib, 0) * GIB / rank.token_bytes) // page
     short = last_that(
         scenario.max_total_tokens // page + 1,
         most,
-        lambda tried: ~fits(scenario, rank._replace(max_total_tokens=tried * page), needed),
+        lambda tried: ~fits(rank._replace(max_total_tokens=tried * page), needed),
     )
     if short >= most:
         return

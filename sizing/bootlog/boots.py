@@ -16,6 +16,7 @@ from sizing.bootlog.said import (
     Crashed,
     Decode,
     KvPool,
+    NoSlot,
     PoolEnd,
     Refused,
     Ring,
@@ -139,7 +140,7 @@ class _Boot:
         self._over = False  # refused, or crashed: whatever a rank prints next is another start
 
     def closed(self) -> Iterator[list[Line]]:
-        """The lines, unless a crash is all that was seen."""
+        """The lines, unless a crash that any program may have is all that was seen."""
         if any(not isinstance(line.said, Crashed) for line in self._lines):
             yield self._lines
 
@@ -151,7 +152,7 @@ class _Boot:
         self._seen.add((line.prefix, line.text))
         self._ranks.setdefault(line.rank, _Progress()).add(line)
         self._has_ranks = self._has_ranks or isinstance(line.said, OF_A_RANK)
-        self._over = self._over or isinstance(line.said, Refused | Crashed)
+        self._over = self._over or isinstance(line.said, Refused | Crashed | NoSlot)
         if isinstance(line.said, Arguments):
             self._nodes.add(line.said.values.get("node_rank"))
 
@@ -197,7 +198,7 @@ def died_later(lines: Iterable[Line]) -> bool:
     sized = False
     for line in lines:
         sized = sized or isinstance(line.said, SIZED)
-        if sized and isinstance(line.said, Crashed):
+        if isinstance(line.said, NoSlot) or (sized and isinstance(line.said, Crashed)):
             return True
     return False
 

@@ -10,9 +10,10 @@ from sizing.bootlog.diagnosis import Diagnosis, no_cure
 from sizing.bootlog.least import start_need
 from sizing.bootlog.log import Boot
 from sizing.command import Command, rewritten
-from sizing.command.flags import FRACTION, PIN, RATIO, REQUESTS
+from sizing.command.flags import FRACTION
 from sizing.engine.split import Split
 from sizing.explain.launch_flags import flags
+from sizing.releases.flags import PIN, RATIO, REQUESTS
 from sizing.scenario.inputs import Scenario, changed
 
 Changes = dict[str, str | None]

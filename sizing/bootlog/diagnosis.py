@@ -20,10 +20,12 @@ from sizing.bootlog.joined import joined
 from sizing.bootlog.release import releases_text
 from sizing.bootlog.settings import latest
 from sizing.command import Command
-from sizing.engine.pools import Rank, pools_from_slots, rank_of
-from sizing.engine.split import slots_set
+from sizing.engine.pools import pools_from_slots
+from sizing.engine.rank import rank_of
+from sizing.engine.resolved import Rank
+from sizing.engine.slots import slots_set
 from sizing.releases.architectures import support_of
-from sizing.scenario.from_model import FILLED, geometry_of, servable
+from sizing.scenario.from_model import FILLED, geometry_of, named_in, servable
 from sizing.scenario.inputs import Scenario, read_scenario
 
 NAMES = {"slots": "K, state slots", "kv_rows": "KV tokens on one rank", "admitted": "max_running_requests"}
@@ -166,7 +168,25 @@ def _measured(facts: Facts, values: dict[str, Any], *, model: bool) -> bool:
     return measured and {"state_bytes_per_slot", "kv_bytes_per_token"} <= values.keys()
 
 
-UNKNOWN = "Nothing is predicted or proposed: what the log does not say would have to be guessed."
+def _lacking(facts: Facts) -> str:
+    """What to paste before anything can be predicted: the lines that hold what is not known."""
+    asks = []
+    if facts.unified:
+        return "Nothing is predicted or proposed: one pool holds both states and KV."
+    if facts.slot_bytes is None or facts.slot_bytes.low <= 0:
+        asks.append("“Mamba Cache is allocated” with both sizes")
+    if facts.token_bytes is None:
+        asks.append("“KV Cache is allocated” with its sizes")
+    flags = facts.S is None or facts.draft_tokens is None or facts.dcp_size is None
+    if flags and not facts.settings.stated:
+        asks.append("the launch command or the line of server_args")
+    elif facts.S is None:
+        asks.append("“Load weight end”, which names the model's class, or the image's tag, which names the release")
+    if facts.rest is None and facts.slot_bytes is not None and facts.token_bytes is not None:
+        asks.append("“Load weight begin” and “Load weight end”, with --mem-fraction-static")
+    if not asks:
+        return "Nothing is predicted or proposed: what the log does not say would have to be guessed."
+    return f"Nothing is predicted or proposed without a guess: paste {'; '.join(asks)}."
 
 
 def no_cure(found: Diagnosis) -> str:
@@ -176,7 +196,7 @@ def no_cure(found: Diagnosis) -> str:
     if found.problems or found.refused:
         return "No flags are proposed: what was read does not fit together."
     if found.sizing is None:
-        return UNKNOWN
+        return _lacking(found.facts)
     if not found.known:
         return (
             "No flags are proposed: neither a whole arguments line nor a whole launch command is given, so the flags "
@@ -214,7 +234,7 @@ def _with_fitted_rest(facts: Facts, scenario: Scenario) -> Scenario:
 def _gives(facts: Facts, scenario: Scenario, rest_gib: float) -> bool:
     rank = rank_of(scenario)._replace(rest_gib=rest_gib)
     ratio = scenario.mamba_full_memory_ratio
-    pools = pools_from_slots(rank, slots_set(scenario, rank, ratio))
+    pools = pools_from_slots(rank, slots_set(rank, ratio))
     return (int(pools.slots), int(pools.kv_rows)) == (facts.slots, facts.kv_rows)
 
 
@@ -280,7 +300,7 @@ def _off(measured: Measured | None, taken: int) -> tuple[int, ...]:
 
 
 def _numbers(sizing: Sizing, rank: Rank) -> dict[str, int]:
-    pools = pools_from_slots(rank, slots_set(sizing.scenario, rank, sizing.ratio_now))
+    pools = pools_from_slots(rank, slots_set(rank, sizing.ratio_now))
     return {name: int(getattr(pools, name)) for name in NAMES}
 
 
@@ -295,10 +315,9 @@ def likely_model(facts: Facts, fits: tuple[str, ...]) -> str:
 
 
 def named_model(path: str | None, models: tuple[str, ...] | None = None) -> str:
-    """The model that a path ends in, among `models` or the catalogue; empty where none does."""
-    last = (path or "").rstrip("/").rpartition("/")[2].lower()
-    named = [model for model in (servable() if models is None else models) if model.rpartition("/")[2].lower() == last]
-    return named[0] if named else ""
+    """The model that a path names, among `models`, whose bytes were found to fit, or the catalogue; else empty."""
+    named = named_in(path or "", quantised=models is not None)
+    return named if named in (servable() if models is None else models) and named is not None else ""
 
 
 def readings(facts: Facts, found: Diagnosis) -> list[tuple[str, str, str, str]]:

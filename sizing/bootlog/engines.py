@@ -15,7 +15,11 @@ class OtherEngine(NamedTuple):
 ENGINES = (
     OtherEngine(
         "vLLM",
-        re.compile(rb"GPU KV cache size: [\d,]+ tokens|\bvllm[ ./_]|EngineCore|\[kv_cache_utils\.py:"),
+        re.compile(
+            rb"GPU KV cache size: [\d,]+ tokens|\bvllm[ ./_]|EngineCore|\[kv_cache_utils\.py:"
+            rb"|\(Worker(?:_[A-Z]+\d+)* pid=|\(APIServer pid="
+            rb"|available Mamba cache blocks|\bmax_num_seqs\b|No available memory for the cache blocks"
+        ),
         "vLLM keeps state and KV in one shared pool of blocks, so it has no ratio to set and its token count means "
         "something else",
     ),

@@ -6,7 +6,7 @@ the anchor is read.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -21,7 +21,9 @@ CONTINUED = 3  # lines that the rest of a wrapped one may take
 CONTINUED_BYTES = 400  # the length of each
 MARGIN = MAX_CHARACTERS + BEFORE  # what must be there behind an anchor before it is read, unless the log ends
 MAX_MESSAGES = 100_000  # a bound for hostile input; 512 ranks that boot ten times print half as many
-MAX_CAREFUL = 32 * 2**20  # the same, for the bytes of lines that are read with care
+MAX_CAREFUL = 12 * 2**20  # the same, for the bytes of lines that are read with care
+MAX_JOINED = 20_000  # the same, for usual lines read together with those behind them, up to six times each
+BEAT, LINE = 500, 100  # lines between two signs that the reading goes on, and the bytes of a usual line
 MAX_DECODES = 32  # decode batches looked at for each boot: one says how large the state pool is
 
 _DECODE = DECODE_ANCHOR.encode()
@@ -50,17 +52,18 @@ class Finder:
     """Feeds on blocks and gives lines; holds one block and MARGIN at most.
 
     `widest` is the longest line of a long log [characters]: the end of a line as long as that may be a cut. A short
-    text has its marks already (text.py).
+    text has its marks already (text.py). `beat` is called every so many messages: what it raises ends the reading.
     """
 
-    def __init__(self, widest: int | None = None) -> None:
+    def __init__(self, widest: int | None = None, beat: Callable[[], None] | None = None) -> None:
         self._widest = widest
+        self._beat = beat
         self._anchors = tuple(anchor.encode() for anchor in (ANCHORS if widest is None else LONG_ANCHORS))
         self._buffer = b""
         self._from = 0  # where the search goes on in the buffer
         self._done = 0  # up to where lines were read
         self._line = 1  # the line that `_from` is in
-        self._messages_read = self._careful = self._decodes = 0
+        self._messages_read = self._careful = self._decodes = self._joined = self._next_beat = 0
         self.lines_read = 0
         self.gave_up = False
         """More messages than any boot log has: the rest was not read."""
@@ -89,6 +92,9 @@ class Finder:
             self.gave_up = self._messages_read > MAX_MESSAGES or self._careful > MAX_CAREFUL
             self._line += self._buffer.count(b"\n", counted, hit)
             counted = hit
+            if self._beat and (work := self._messages_read + self._careful // LINE) >= self._next_beat:
+                self._next_beat = work + BEAT
+                self._beat()
             yield from self._read(hit)
         end = max(self._from, until)
         self._line += self._buffer.count(b"\n", counted, end)
@@ -122,7 +128,9 @@ class Finder:
         whole = end < len(self._buffer) and self._buffer[end : end + 1] in (b"\r", b"\n")
         line = _text(self._buffer[begin:end])
         line += "\n" if whole and (self._widest is None or len(line) < self._widest) else ""
-        found, text = best_reading(line, self._continued(end) if whole else [])
+        rest = self._continued(end) if whole and self._joined < MAX_JOINED else []
+        self._joined += 2 * len(rest) * (1 + (end - begin) // LINE)
+        found, text = best_reading(line, rest)
         self._messages_read += max(len(found), 1)
         self._careful += end - begin
         for index, match in enumerate(found):
@@ -148,6 +156,7 @@ class Finder:
 
     def _read_arguments(self, hit: int, before: str) -> Line | None:
         end = self._line_end(hit, MAX_CHARACTERS)
+        self._messages_read += 1
         self._careful += end - hit
         text = _text(self._buffer[hit:end])
         found = ARGUMENTS.match(text)

@@ -441,9 +441,45 @@ def _refused(found: Fields, kind: RefusalKind) -> Said:
     return said.Refused(kind, {name: printed(text) for name, text in found.items() if text is not None})
 
 
-def _refusal(kind: RefusalKind, text: str, since: Release = FIRST) -> Form:
-    return Form(f"refusal: {kind}", _pattern(text), partial(_refused, kind=kind), since=since)
+def _refusal(kind: RefusalKind, text: str, since: Release = FIRST, by: str = "") -> Form:
+    return Form(f"refusal: {kind}{by}", _pattern(text), partial(_refused, kind=kind), since=since)
 
+
+# What server_args.py and arg_groups/ raise, in the words that the releases share (engine-sizing.md section 10); those
+# that others might print count behind an exception's name alone. argparse speaks for the launcher.
+_TO_THE_END = r'(?:(?!\\n)[^\n"…]){0,300}'
+_ERROR = r"\w{1,40}Error: "
+_FLAGS: tuple[tuple[str, str, str, Release], ...] = (
+    (
+        "",
+        rf"(?:{_ERROR})?",
+        "no_buffer only supports page_size=1|no_buffer do not support |Lazy extra buffer requires overlap schedule"
+        "|extra_buffer is not supported for|extra_buffer_lazy unsupported "
+        "|--enable-linear-replayssm requires --mamba-radix-cache-strategy no_buffer",
+        "0.5.8",
+    ),
+    (
+        ", by an exception",
+        _ERROR,
+        r"Speculative decoding for [\w.]{1,80} is not compatible with radix cache"
+        r"|extra_buffer_lazy is not yet supported"
+        r"|[Mm]amba extra_buffer is (?:not compatible|only supported)|mamba_track_interval \d{1,9} must "
+        r"|chunked_prefill_size must be divisible by page_size|Page size must be \d{1,9} for MambaRadixCache"
+        r"|Decode context parallel \(--dcp-size|Pipeline parallelism is not compatible with|PP \+ speculative decoding"
+        r"|KV4 MHA expects attention_backend|'ServerArgs' object has no attribute 'mamba_"
+        r"|[\w.-]{1,40} does not support PD disaggregation"
+        r"|--(?:enable-(?:linear|unified|page-major|int8-mamba)|disaggregation|mamba|max-mamba|dcp|linear)-?[\w-]* "
+        r"(?:is|and|only|requires?|supports?|needs|with|currently|must|cannot)\b",
+        FIRST,
+    ),
+    (", by a line of code", "", r"assert (?:self|view)\.mamba_track_interval ", FIRST),
+    (
+        ", by argparse",
+        r"(?:launch_server(?:\.py)?|sglang(?: serve)?): error: ",
+        r"unrecognized arguments: -|argument -[^\n:]{1,80}: (?:invalid|expected) ",
+        FIRST,
+    ),
+)
 
 REFUSALS = (
     _refusal(
@@ -467,14 +503,7 @@ REFUSALS = (
         rf"(?: max_mamba_cache_size=(?P<max_mamba_cache_size>-?{WHOLE}), mamba_ratio=<mamba_ratio:n>(?=,))?",
         since="0.5.13",
     ),
-    _refusal(
-        "flags",
-        r"no_buffer only supports page_size=1|no_buffer do not support overlap schedule"
-        r"|Lazy extra buffer requires overlap schedule|extra_buffer is not supported for"
-        r"|extra_buffer_lazy unsupported under PD disaggregation"
-        r"|--enable-linear-replayssm requires --mamba-radix-cache-strategy no_buffer",
-        since="0.5.8",
-    ),
+    *(_refusal("flags", rf"{error}(?:{words}){_TO_THE_END}", since, by) for by, error, words, since in _FLAGS),
 )
 
 OTHERS = (
@@ -486,11 +515,13 @@ OTHERS = (
     # A child that dies sends SIGQUIT; a state slot that is not there is an assertion (running-server.md 6.5).
     Form(
         "crash",
-        _pattern(
-            r"hit an exception|(?:CUDA|HIP|NPU|XPU) out of memory|Received sigquit from a child process"
-            r"|Not enough space for mamba cache|Can not alloc mamba cache"
-        ),
+        _pattern(r"hit an exception|(?:CUDA|HIP|NPU|XPU) out of memory|Received sigquit from a child process"),
         lambda found: said.Crashed(),
+    ),
+    Form(
+        "crash: no state slot",
+        _pattern(r"Not enough space for mamba (?:cache|ping pong)|Can not alloc mamba cache"),
+        lambda found: said.NoSlot(),
     ),
 )
 
@@ -511,6 +542,10 @@ _ALWAYS = (
     "Post-capture KV sizing", "Using KV cache dtype", "ReplaySSM ring buffers", "mba/linear-attention)",
     "oaded weights leave no GPU", "Not enough memory. ", "no_buffer ", "extra buffer requires", "extra_buffer",
     "Disabling Radix Cache for", "decode side's max_slots", " decode server", "hit an exception",
+    "mamba_track_interval ",
+    "compatible with radix cache", "divisible by page_size", "for MambaRadixCache", "(--dcp-size", "PP + speculative",
+    "Pipeline parallelism is", "KV4 MHA expects", "no attribute 'mamba_", "not support PD", "Error: --",
+    "error: unrecognized", "error: argument", "space for mamba ", "alloc mamba cache",
 )  # fmt: skip
 ANCHORS: tuple[str, ...] = (
     *_ALWAYS, "Mamba Cache", "KV Cache", "KV pool holds", "max_total_tokens=", "Memory pool end", "Capture ",

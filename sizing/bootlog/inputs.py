@@ -17,8 +17,9 @@ from sizing.bootlog.gather import architecture_of
 from sizing.bootlog.measure import Measured
 from sizing.bootlog.release import releases_text
 from sizing.bootlog.settings import latest
-from sizing.engine.slots_per_request import slots_per_request
+from sizing.engine.resolve import slots_per_request
 from sizing.releases.architectures import support_of
+from sizing.releases.rules import RELEASES, Release
 from sizing.scenario.inputs import DEFAULT_RATIO, DEFAULTS, Scenario
 
 LOG, MODEL, ASSUMED = "boot log", "model geometry", "assumed"
@@ -68,7 +69,7 @@ def _given(facts: Facts, exact: Exact) -> Iterator[_Given]:
     yield from _drafts(facts, exact)
     yield _Given("rest_gib", _rounded(facts.rest))
     yield _Given("rest_source", LOG if facts.rest is not None else None)
-    yield _Given("release", latest(facts.releases), LOG if len(facts.releases) == 1 else ASSUMED)
+    yield _Given("release", release_of(facts, exact), LOG if len(facts.releases) == 1 else ASSUMED)
     yield _Given("context_length", facts.context_length)
 
 
@@ -94,11 +95,21 @@ def _tells_slots(facts: Facts, exact: Exact) -> dict[str, Any]:
     bytes_typed = {"model": "", "state_bytes_all_stages": DEFAULTS["state_bytes_per_slot"]}
     if architecture := _architecture(facts, exact):
         stated["architecture"] = architecture
-    base = bytes_typed | stated | {"release": latest(facts.releases), "D": facts.draft_tokens or 0}
+    base = bytes_typed | stated | {"release": release_of(facts, exact), "D": facts.draft_tokens or 0}
     for more in _SLOT_INPUTS:
         if all(stated.get(name, value) == value for name, value in more.items()) and _gives(base | more, facts.S):
             return more
     return {}
+
+
+def release_of(facts: Facts, exact: Exact) -> Release:
+    """The release whose rules are taken: the newest that prints these lines and takes these flags, else the newest."""
+    stated = {item.name: item.value for item in _flags(facts) if item.value is not None}
+    base = {"model": "", "state_bytes_all_stages": DEFAULTS["state_bytes_per_slot"], "D": facts.draft_tokens or 0}
+    base |= stated | {"architecture": _architecture(facts, exact)}
+    newest_first = reversed(facts.releases or RELEASES) if len(facts.releases) != 1 else ()
+    takes = (release for release in newest_first if _S(base | {"release": release}) is not None)
+    return next(takes, latest(facts.releases))
 
 
 def _architecture(facts: Facts, exact: Exact) -> str:
@@ -110,10 +121,15 @@ def _architecture(facts: Facts, exact: Exact) -> str:
 
 
 def _gives(values: dict[str, Any], S: int) -> bool:
+    return _S(values) == S
+
+
+def _S(values: dict[str, Any]) -> int | None:  # noqa: N802, the specification's letter
+    """Slots per running request by these inputs; None where the release refuses them."""
     try:
-        return slots_per_request(Scenario.model_validate(values)) == S
+        return slots_per_request(Scenario.model_validate(values))
     except (RefusedError, ValidationError):
-        return False
+        return None
 
 
 def _rounded(rest: Measured | None) -> float | None:
@@ -208,7 +224,7 @@ def _assumed(facts: Facts, exact: Exact) -> Iterator[str]:
     yield from exact.sentences
     if len(facts.releases) != 1:
         yield (
-            f"The lines are those of {releases_text(facts.releases)}; the rules of {latest(facts.releases)} are "
+            f"The lines are those of {releases_text(facts.releases)}; the rules of {release_of(facts, exact)} are "
             "followed."
         )
     if facts.slot_bytes and exact.state is None:

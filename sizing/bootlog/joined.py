@@ -75,7 +75,7 @@ def is_whole(command: Command) -> bool:
 def settings_of_command(command: Command) -> Settings:
     """The flags of a launch command, as an arguments line would say them."""
     values = command.values
-    unset = UNSET if is_whole(command) else {}
+    unset = _unset(command)
     given: dict[str, Any] = {name: values.get(name) for name in SAME_NAMES}
     given |= {
         "model_path": command.model_path,
@@ -100,6 +100,24 @@ def settings_of_command(command: Command) -> Settings:
         unset = {name: value for name, value in unset.items() if name != "draft_tokens"}
     filled = unset | {name: value for name, value in given.items() if value is not None}
     return Settings(stated=bool(command.flags), complete=is_whole(command), **filled)
+
+
+def _unset(command: Command) -> dict[str, Any]:
+    """The engine's own values of what a command does not have, where no flag of it is out of sight."""
+    if not command.flags or command.problems or command.without_value is None:
+        return {}
+    later = {field for chief in command.without_value for field in _SET_BY.get(chief, ())}
+    return {name: value for name, value in UNSET.items() if name not in later}
+
+
+# What a flag sets of UNSET, where it is no field of the same name.
+_SET_BY: dict[str, tuple[str, ...]] = {
+    "--tp-size": ("tp_size",), "--pp-size": ("pp_size",), "--dcp-size": ("dcp_size",), "--dp-size": ("attn_dp_size",),
+    "--enable-dp-attention": ("attn_dp_size",), "--attn-dp-size": ("attn_dp_size",),
+    "--disable-radix-cache": ("disable_radix_cache",), "--disable-overlap-schedule": ("disable_overlap_schedule",),
+    "--speculative-algorithm": ("draft_tokens",), "--enable-linear-replayssm": ("replayssm",),
+    "--enable-linear-replayssm-spec": ("replayssm",), "--enable-gdn-replayssm-spec": ("replayssm",),
+}  # fmt: skip
 
 
 def _one_of(value: object, allowed: tuple[str, ...]) -> Any:

@@ -6,14 +6,16 @@ from itertools import product
 from typing import NamedTuple
 
 from sizing.answers.optimum import best_split
-from sizing.basics.problems import Refusal, RefusedError
+from sizing.basics.problems import RefusedError
 from sizing.basics.units import GIB
 from sizing.bootlog.diagnosis import Diagnosis, byte_ends
 from sizing.bootlog.facts import Facts
 from sizing.bootlog.log import Boot
 from sizing.bootlog.measure import Measured
-from sizing.engine.pools import Rank, pools_from_slots, rank_of
-from sizing.engine.split import slots_set, solve_split
+from sizing.engine.pools import pools_from_slots, starts
+from sizing.engine.rank import rank_of
+from sizing.engine.resolved import Rank
+from sizing.engine.slots import slots_taken
 from sizing.scenario.inputs import MAX_REST_GIB, Scenario, read_scenario
 
 
@@ -24,7 +26,7 @@ def best_runs(found: Diagnosis) -> Measured:
         return Measured(0, 0, 0)
     runs = [sizing.optimum.runs]
     for rank in _ranks(found, sizing.scenario):
-        best = best_split(sizing.scenario, rank)
+        best = best_split(rank)
         runs.append(best.runs if best else 0)
     return Measured(sizing.optimum.runs, min(runs), max(runs))
 
@@ -75,7 +77,7 @@ def start_need(boot: Boot, found: Diagnosis) -> StartNeed | None:
     if scenario is None or facts.rest is None or facts.S is None or not found.known:
         return None
     try:
-        least = _least_rest(scenario, rank_of(scenario))
+        least = _least_rest(rank_of(scenario))
     except RefusedError:
         return None
     if least is None or least <= facts.rest.value:
@@ -115,7 +117,7 @@ def _drafts(scenario: Scenario) -> int | None:
     for drafts in range(scenario.D - 1, 0, -1):
         fewer = scenario.model_copy(update={"D": drafts})
         try:
-            found = _least_rest(fewer, rank_of(fewer))
+            found = _least_rest(rank_of(fewer))
         except RefusedError:
             continue
         if found is not None and found <= scenario.rest_gib:
@@ -133,7 +135,7 @@ def fraction_least(boot: Boot, found: Diagnosis) -> Measured | None:
         ranks = [rank_of(scenario), *byte_ends(found, scenario)]
     except RefusedError:
         return None
-    needed = [least for rank in ranks if (least := _least_rest(scenario, rank)) is not None]
+    needed = [least for rank in ranks if (least := _least_rest(rank)) is not None]
     if len(needed) < len(ranks):
         return None
     # rest = end - begin x (1 - fraction) (engine-sizing.md section 1)
@@ -158,18 +160,17 @@ def _three(measured: Measured) -> tuple[float, float, float]:
 STEPS = 60  # halvings: more than a float tells apart
 
 
-def _least_rest(scenario: Scenario, rank: Rank) -> float | None:
+def _least_rest(rank: Rank) -> float | None:
     """The least rest [GiB] with which the engine starts with these flags; None where none does."""
 
-    def starts(rest: float) -> bool:
+    def boots(rest: float) -> bool:
         tried = rank._replace(rest_gib=rest)
-        ratio = scenario.mamba_full_memory_ratio
-        return not isinstance(solve_split(scenario, tried, ratio, slots_set(scenario, tried, ratio)), Refusal)
+        return bool(starts(pools_from_slots(tried, slots_taken(tried, rank.scenario.mamba_full_memory_ratio))))
 
     low, high = 0.0, float(MAX_REST_GIB)
-    if not starts(high):
+    if not boots(high):
         return None
     for _ in range(STEPS):
         middle = (low + high) / 2
-        low, high = (low, middle) if starts(middle) else (middle, high)
+        low, high = (low, middle) if boots(middle) else (middle, high)
     return high

@@ -17,7 +17,7 @@ from sizing.bootlog.facts import Facts
 from sizing.bootlog.find import Finder, Line
 from sizing.bootlog.gather import facts_of
 from sizing.bootlog.refusals import RefusedBoot, refused_of
-from sizing.bootlog.said import Crashed
+from sizing.bootlog.said import Crashed, NoSlot
 from sizing.bootlog.text import (
     MAX_BYTES,
     MAX_UNWRAPPED,
@@ -49,6 +49,8 @@ class Boot(NamedTuple):
     """Its pools were made, and it ended with an exception afterwards."""
     server: int
     """Which of the text's servers it is of, from 0."""
+    no_slot: bool = False
+    """A request found no free state slot: an assertion ended the process."""
 
     @property
     def failed(self) -> bool:
@@ -130,7 +132,8 @@ def read_file(path: Path, progress: Progress | None = None) -> Log:
 
 
 def read_chunks(chunks: Iterable[bytes], progress: Progress | None = None) -> Log:
-    """A log in chunks of bytes, plain or gzip; `progress` is called with the bytes taken so far.
+    """A log in chunks of bytes, plain or gzip; `progress` is called with the bytes taken so far,
+    at short intervals of work too: what it raises ends the reading.
 
     Memory stays bounded whatever the size; nothing beyond MAX_BYTES is read. What the chunks raise is passed on.
 
@@ -141,7 +144,7 @@ def read_chunks(chunks: Iterable[bytes], progress: Progress | None = None) -> Lo
     """
     reader, head = Reader(chunks, progress), bytearray()
     text = _blocks(reader)
-    finder = Finder(text.widest)
+    finder = Finder(text.widest, (lambda: progress(reader.bytes_in)) if progress else None)
     found = boots_of(finder.lines(_watched(text.blocks, head)))
     boots = tuple(map(_boot, found[-MAX_BOOTS:]))
     # SGLang's own lines count whatever else the log holds.
@@ -183,10 +186,11 @@ def _boot(found: BootLines) -> Boot:
         lines=tuple(lines),
         facts=facts_of(lines),
         refused=refused_of(lines),
-        crashed=any(isinstance(line.said, Crashed) for line in lines),
+        crashed=any(isinstance(line.said, Crashed | NoSlot) for line in lines),
         serving=is_serving(lines),
         died_later=died_later(lines) and refused_of(lines) is None,
         server=found.server,
+        no_slot=any(isinstance(line.said, NoSlot) for line in lines),
     )
 
 

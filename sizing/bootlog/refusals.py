@@ -3,14 +3,16 @@
 Source: engine-sizing.md section 8. The engine's own hints are general; the cure here goes by the numbers.
 """
 
+import re
 from typing import NamedTuple
 
 from sizing.basics.problems import Refusal
 from sizing.basics.units import MIB, number
 from sizing.bootlog.find import Line
 from sizing.bootlog.said import Refused
+from sizing.releases.flags import engine_flags, whole_name
 
-MAX_WORDS = 240  # characters of the engine's words that are repeated
+MAX_WORDS = 400  # characters of the engine's words that are repeated
 
 
 class RefusedBoot(NamedTuple):
@@ -32,7 +34,7 @@ def refused_of(lines: list[Line]) -> RefusedBoot | None:
     numbers = line.said.numbers
     slots, per_request = numbers.get("max_mamba_cache_size"), numbers.get("mamba_cache_per_req")
     rest = numbers.get("total_rest_memory")
-    refusal = Refusal(kind=line.said.kind, engine_words=_inert(line.text), cure=_cure(line.said))
+    refusal = Refusal(kind=line.said.kind, engine_words=_inert(line.text), cure=_cure(line.said, line.text))
     return RefusedBoot(
         refusal,
         None if slots is None else int(slots.value),
@@ -46,9 +48,11 @@ def _inert(text: str) -> str:
     return shown.strip()
 
 
-def _cure(said: Refused) -> str:
+def _cure(said: Refused, text: str) -> str:
     if said.kind == "no_state_memory":
         return _no_state_memory(said)
+    if said.kind == "flags":
+        return _of_flags(text)
     return {
         "no_kv_memory": "The state pool takes all of rest: lower --mamba-full-memory-ratio or --max-mamba-cache-size, "
         "or raise --mem-fraction-static.",
@@ -56,8 +60,26 @@ def _cure(said: Refused) -> str:
         "--mem-fraction-static.",
         "no_requests": "The state pool holds less than one request: raise --mamba-full-memory-ratio or "
         "--max-mamba-cache-size, or --mem-fraction-static.",
-        "flags": "Change the flag that the engine names.",
     }[said.kind]
+
+
+def _of_flags(text: str) -> str:
+    if "unrecognized arguments" in text:
+        return " ".join(map(_no_such_flag, dict.fromkeys(re.findall(r"(?<![\w-])--[a-z][\w-]*", text)))) or _NAMED
+    if "only supported on CUDA" in text:
+        return "This device has no extra_buffer: choose no_buffer, under speculation with --disable-radix-cache."
+    return _NAMED
+
+
+_NAMED = "Change the flag that the engine names."
+
+
+def _no_such_flag(name: str) -> str:
+    whole = whole_name(name)
+    flag = engine_flags().get(whole) if whole else None
+    if flag is None:
+        return f"No release of SGLang from 0.5.4 to 0.5.23 has {name}: remove it."
+    return f"{name} is a flag of {flag.since} to {flag.until}: remove it, or run one of these releases."
 
 
 def _no_state_memory(said: Refused) -> str:

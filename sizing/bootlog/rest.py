@@ -9,8 +9,10 @@ from typing import NamedTuple
 from sizing.basics.units import GIB
 from sizing.bootlog.measure import Measured, least, span
 from sizing.bootlog.rank_facts import RankFacts
-from sizing.engine.pools import SPECULATION_REQUESTS
-from sizing.releases.rules import BLOCK_KIND, Release, rules_of
+from sizing.engine.byte_costs import draft_rows_charged
+from sizing.engine.charges import draft_holders
+from sizing.engine.slots_per_request import SPECULATION_REQUESTS
+from sizing.releases.rules import Release, rules_of
 from sizing.scenario.inputs import Algorithm, Family, ReplaySsm, Role
 
 # engine-sizing.md section 14: tokens that 0.5.4 to 0.5.6 add under EAGLE after sizing, beside steps, top-k and drafts.
@@ -35,6 +37,8 @@ class Charging(NamedTuple):
     replayssm: ReplaySsm = "off"
     family: Family | None = None
     role: Role | None = None
+    index_keys: bool = False
+    """Whether the attention layers are DSA, whose draft keeps index keys too."""
     by_ratio: bool = True
     """Whether the ratio decided the slots: no pin, and no request count with the radix cache off."""
 
@@ -86,7 +90,7 @@ _RELEASES_WITHOUT_RAISED: tuple[Release, ...] = (
 
 
 def _padding(charging: Charging) -> int:
-    return 1 if rules_of(charging.release).charges_padding else 0
+    return rules_of(charging.release).padding_slots
 
 
 def _kv(rank: RankFacts, charging: Charging) -> Measured | None:
@@ -108,12 +112,12 @@ def _kv(rank: RankFacts, charging: Charging) -> Measured | None:
 
 def _draft_token(rank: RankFacts, charging: Charging) -> Measured | None:
     """One row of the draft's KV as it is charged [GiB]; None where it is charged and not printed."""
-    if not charging.D or charging.algorithm not in rules_of(charging.release).charged_draft_kv:
+    charged = draft_rows_charged(
+        rules_of(charging.release), charging.algorithm, charging.dcp_size, index=charging.index_keys
+    )
+    if not charging.D or not charged:
         return NOTHING
-    if rank.draft_token_bytes is None:
-        return None
-    spans = charging.dcp_size if charging.algorithm in BLOCK_KIND else 1
-    return rank.draft_token_bytes.times(spans / GIB)
+    return None if rank.draft_token_bytes is None else rank.draft_token_bytes.times(charged / GIB)
 
 
 def _drafts(rank: RankFacts, charging: Charging) -> Measured | None:
@@ -125,7 +129,7 @@ def _drafts(rank: RankFacts, charging: Charging) -> Measured | None:
         return NOTHING
     if not charging.by_ratio and rules.drafts_by_ratio_only:
         return NOTHING
-    if charging.replayssm == "spec" and rules.spec_ring in ("on every slot", "GDN fixed"):
+    if charging.replayssm == "spec" and rules.rings_replace_drafts:
         return _rings(rank, charging)
     reserved = _states_reserved(rank, charging)
     if reserved is None or rank.state_gib is None or rank.slots_allocated is None:
@@ -135,14 +139,10 @@ def _drafts(rank: RankFacts, charging: Charging) -> Measured | None:
 
 def _states_reserved(rank: RankFacts, charging: Charging) -> int | None:
     """How many requests' drafts are charged (section 14, the row of draft states)."""
-    rule, asked = rules_of(charging.release).drafts, charging.requests or SPECULATION_REQUESTS
-    if rule == "in every slot":
-        return rank.slots
-    if rule == "before the split":
-        return asked
-    if charging.S is None or rank.slots is None:
+    rules, asked = rules_of(charging.release), charging.requests or SPECULATION_REQUESTS
+    if rank.slots is None or (charging.S is None and rules.drafts == "joint"):
         return None
-    return min(asked, rank.slots // charging.S) + _padding(charging)
+    return int(draft_holders(rules, rank.slots, rank.slots // (charging.S or 1), asked))
 
 
 def _rings(rank: RankFacts, charging: Charging) -> Measured | None:

@@ -192,6 +192,10 @@ class Crashed(NamedTuple):
     """A scheduler process ended with an exception that is no refusal."""
 
 
+class NoSlot(NamedTuple):
+    """A request found no free state slot: an assertion ended the process (running-server.md 6.5)."""
+
+
 Said = (
     Arguments
     | WeightsBegin
@@ -216,4 +220,5 @@ Said = (
     | Decode
     | Refused
     | Crashed
+    | NoSlot
 )

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from sizing.basics.problems import RefusedError
 from sizing.bootlog.ranks import POSSIBLE, RankReport
 from sizing.bootlog.settings import Settings
-from sizing.engine.slots_per_request import slots_per_request
+from sizing.engine.resolve import slots_per_request
 from sizing.releases.architectures import ARCHITECTURES, support_of
 from sizing.releases.rules import RELEASES, Release
 from sizing.scenario.inputs import Scenario

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from sizing.basics.files import opened
 from sizing.bootlog.forms import BEGINNINGS, CUT
 from sizing.bootlog.prefix import NEW_LINE, plain
 
@@ -130,7 +131,7 @@ def _with_head(pieces: Iterable[bytes]) -> Iterator[_Head]:
 
 def chunks_of(path: Path) -> Iterator[bytes]:
     """A file in blocks. Raises OSError."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         while block := file.read(BLOCK):
             yield block
 

@@ -15,7 +15,8 @@ def add(commands: Any) -> None:
         usage="python -m sizing dashboard [-h] [options of streamlit run]",
         help="open the dashboard in a browser",
         description="Start the dashboard and print its address; Ctrl+C ends it. Every option of `streamlit run` may "
-        "follow, for instance --server.port 8600 or --server.address 0.0.0.0.",
+        "follow, for instance --server.port 8600. It answers to this machine alone; to host it add "
+        "--server.address 0.0.0.0 --server.allowedHosts NAME, with the name that readers type.",
     )
     dashboard.set_defaults(run=run, streamlit=[])
 

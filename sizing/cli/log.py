@@ -11,7 +11,7 @@ from sizing.cli.shared import USAGE_ERROR, aligned, head, print_json, stop, stop
 from sizing.command import Command, read_command
 from sizing.exchange.answer import SizingAnswer
 from sizing.exchange.log_answer import log_answer
-from sizing.scenario.from_model import servable
+from sizing.scenario.from_model import named_in, servable
 from sizing.scenario.inputs import Scenario, read_scenario
 
 CHUNK = 2**20  # bytes of a log that are read at a time
@@ -36,11 +36,12 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read and print; gives the exit status."""
     L = None if options.length is None else _length(options.length)
-    if options.model and options.model not in servable():
+    model = named_in(options.model) if options.model else options.model
+    if model not in (None, "", *servable()) or (options.model and not model):
         stop_with(f"{options.model} is no model of the catalogue that has both pools.", where="--model")
     command = None if options.command is None else _read_command(options.command)
     log = _read_log(options.file)
-    found = log_answer(log, command, L, options.model)
+    found = log_answer(log, command, L, model)
     if options.json:
         return print_json(found.answer)
     for problem in (*log.problems, *(command.problems if command else ())):

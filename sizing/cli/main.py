@@ -5,10 +5,10 @@ import os
 import sys
 from io import TextIOWrapper
 
-from sizing.cli import dashboard, log, model, plan, target, traffic
+from sizing.cli import check, dashboard, log, mcp, model, plan, target, traffic
 from sizing.cli.shared import StopError, print_json
 
-COMMANDS = (plan, model, target, traffic, log, dashboard)
+COMMANDS = (plan, model, target, traffic, log, check, mcp, dashboard)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from sizing.basics.dtypes import KvDtype, StateDtype
+from sizing.basics.files import opened
 from sizing.basics.problems import shown
 from sizing.basics.units import count, number
 from sizing.cli.shared import aligned, print_answer, print_json, standard_input, stop, stop_with
@@ -120,7 +121,7 @@ def _read(config: str) -> Geometry | Draft | ModelRefusedError:
             return _geometry(data[: MAX_FILE_BYTES + 1], quantisation.read_bytes() if quantisation.exists() else None)
         if config == "-":
             return _geometry(standard_input(MAX_FILE_BYTES))
-        with folder.open("rb") as file:
+        with opened(folder) as file:
             return _geometry(file.read(MAX_FILE_BYTES + 1))
     except (OSError, ValueError):
         stop_with(f"{shown(config)} is no name of the catalogue, and no file or folder to read.", where="CONFIG")

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from sizing.answers.carrying_settings import Want
 from sizing.answers.compare import names_of
+from sizing.basics.files import opened
 from sizing.basics.problems import Problem, listed, shown
 from sizing.exchange.answer import Answer, EngineKind, InputKind, refusal
 from sizing.exchange.scenario_file import MAX_LENGTH, from_file
@@ -85,7 +86,7 @@ def head(file: str) -> str:
         if isinstance(sys.stdin, TextIOWrapper):
             sys.stdin.reconfigure(encoding="utf-8", errors="strict")
         return sys.stdin.read(MAX_LENGTH + 1)
-    with Path(file).open(encoding="utf-8") as text:
+    with TextIOWrapper(opened(Path(file)), encoding="utf-8") as text:
         return text.read(MAX_LENGTH + 1)
 
 

@@ -1,11 +1,13 @@
-"""The flags and environment variables that sizing reads, each with its older names (shorter: engine_flags.py).
+"""The flags and environment variables that sizing reads, each with its older names.
+
+Shorter ones are resolved by sizing/releases/flags.py.
 
 Source: boot-log-formats.md section 1, engine-versions.md ("Flags and environment"), engine-sizing.md sections 2 to 5.
 """
 
 from typing import Literal, NamedTuple
 
-from sizing.command.engine_flags import whole_name
+from sizing.releases.flags import PIN, RATIO, REQUESTS, whole_name
 
 Kind = Literal["whole", "tokens", "number", "word", "switch"]
 
@@ -18,7 +20,6 @@ class FlagRule(NamedTuple):
     names: tuple[str, ...]
 
 
-RATIO, PIN, REQUESTS = "--mamba-full-memory-ratio", "--max-mamba-cache-size", "--max-running-requests"
 FRACTION = "--mem-fraction-static"
 SIZING_FLAGS = (RATIO, PIN, REQUESTS, FRACTION)
 """The flags that the writer may set, replace or remove."""

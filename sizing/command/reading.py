@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sizing.basics.problems import Problem, from_validation, shown
-from sizing.command.engine_flags import releases_with, taken_by, whole_name
 from sizing.command.flags import CONV_DTYPE, RULE_OF, SKIP_DECODE_LOCK, SSM_DTYPE, FlagRule, chief_name
-from sizing.command.variables import ANY_EXPANSION, expanded
+from sizing.command.variables import ANY_EXPANSION, added_to, array_around, expanded, set_on_condition
 from sizing.command.words import MAX_CHARACTERS, Layout, Word, is_open, layout_of, words_of
+from sizing.releases.flags import releases_with, taken_by, whole_name
 from sizing.releases.rules import EAGLE_KIND, Release
 from sizing.scenario.inputs import DEFAULTS, LABELS, Scenario
 
 _FLAG = re.compile(r"--[a-zA-Z][\w-]*")
 _ENVIRONMENT = re.compile(r"(?:--env=|-e)?(SGLANG_\w{1,80})=(.*)", re.DOTALL)
 _WHOLE, _NUMBER = re.compile(r"\d{1,15}"), re.compile(r"\d{1,15}(?:\.\d{1,15})?(?:[eE][+-]?\d{1,3})?|\.\d{1,15}")
-_EXPANSION = re.compile(r"\$\{?[\w@*]{1,60}(?:\[@\]|\[\*\])?\}?|\$\([^()]*\)")
+_EXPANSION = re.compile(r"\$\{?[\w@*]{1,60}(?:\[@\]|\[\*\])?\}?|\$\(.*\)", re.DOTALL)
 ROUTER = "sglang_router.launch_server"
 READ_FOR_SIZING = frozenset(RULE_OF) - {"--model-path", "--config"}
 # Values by which the engine decides on its own; what it decides is the default of the input, or not known.
@@ -77,6 +77,8 @@ class Command(BaseModel):
     """Those of them that no release of SGLang has."""
     elsewhere: tuple[str, ...]
     """What flags or values stand in that is not given here, a sentence each: a file, a variable."""
+    without_value: tuple[str, ...] | None
+    """The flags whose values are not given here; None where whole flags may stand elsewhere."""
     releases: tuple[Release, ...]
     """The releases that have all of the flags, oldest first."""
     problems: tuple[Problem, ...]
@@ -97,7 +99,9 @@ def read_command(text: str) -> Command:
     layout = layout_of(text)
     words = list(words_of(text, layout))
     own = _own_words(words, layout)
+    on_condition: dict[str, tuple[str, ...]] = {}
     if layout == "shell":
+        on_condition = set_on_condition(text, words, own)
         own = expanded(text, words, own)
     flags = tuple(_flags(own))
     environment = _environment(words)
@@ -118,7 +122,8 @@ def read_command(text: str) -> Command:
         draft_steps=reader.whole("--speculative-num-steps"),
         unknown=tuple(dict.fromkeys(flag.name for flag in flags if flag.chief not in RULE_OF)),
         unread=() if _is_router(words) else _unread(flags),
-        elsewhere=tuple(_elsewhere(own, flags)),
+        elsewhere=(*_elsewhere(own, flags), *_perhaps(flags, on_condition)),
+        without_value=_without_value(own, flags, on_condition),
         releases=releases_with([flag.name for flag in flags]),
         problems=tuple(reader.problems),
         end=max((flag.end for flag in flags), default=len(text.rstrip())),
@@ -128,7 +133,7 @@ def read_command(text: str) -> Command:
 def _nothing(text: str, sentence: str) -> Command:
     return Command(
         text=text, layout="shell", flags=(), environment={}, values={}, sources={}, model_path=None,
-        mem_fraction_static=None, draft_steps=None, unknown=(), unread=(), elsewhere=(), releases=(),
+        mem_fraction_static=None, draft_steps=None, unknown=(), unread=(), elsewhere=(), without_value=(), releases=(),
         problems=(Problem(where="command", sentence=sentence),), end=len(text),
     )  # fmt: skip
 
@@ -155,6 +160,29 @@ def _elsewhere(own: list[Word], flags: tuple[Flag, ...]) -> Iterator[str]:
             yield f"{shown(word.value)} may hold further flags, which are not seen here: write them out."
 
 
+def _without_value(
+    own: list[Word], flags: tuple[Flag, ...], on_condition: dict[str, tuple[str, ...]]
+) -> tuple[str, ...] | None:
+    """The flags whose values are filled in later, or set in one case only; None where further flags may be hidden."""
+    hides = any(_hides_flags(before, word) for before, word in pairwise([Word("", 0, 0), *own]))
+    if hides or any(flag.chief == "--config" for flag in flags):
+        return None
+    perhaps = {word for held in on_condition.values() for word in held}
+    return tuple(
+        flag.chief
+        for flag in flags
+        if ANY_EXPANSION.search(flag.value or "") or not perhaps.isdisjoint(word.value for word in flag.words)
+    )
+
+
+def _perhaps(flags: tuple[Flag, ...], on_condition: dict[str, tuple[str, ...]]) -> Iterator[str]:
+    """Flags of sizing, and their values, that a script sets in one case and not in another."""
+    used = [word.value for flag in flags if flag.chief in READ_FOR_SIZING for word in flag.words]
+    for name, held in on_condition.items():
+        if any(value in held for value in used) or any(chief_name(word) in READ_FOR_SIZING for word in held):
+            yield f"{name} is set in an “if” or a loop: whether it is so is not seen here. Write its value out."
+
+
 def _hides_flags(before: Word, word: Word) -> bool:
     """Whether a word is a variable that may stand for flags: as the value of a flag it hides that value alone."""
     if not _EXPANSION.fullmatch(word.value):
@@ -178,6 +206,9 @@ def _own_words(words: list[Word], layout: Layout) -> list[Word]:
     rest = words[start:]
     if layout != "shell":
         return [word for word in rest if word.kind == "word"]
+    if array := array_around(words, start):
+        name, closed = array
+        return [*(word for word in words[start:closed] if word.kind == "word"), *added_to(words, name, closed)]
     own: list[Word] = []
     for word, after in pairwise([*_without_empty_lines(rest), Word("", 0, 0)]):
         if word.kind == "operator" and own:

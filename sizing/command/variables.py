@@ -1,5 +1,7 @@
 """Shell variables that the text itself gives: NAME=value, NAME="several words", NAME=(an array), ${NAME:-default}.
 
+NAME+= adds to what was given before. A launch command may stand in an array itself: CMD=(sglang serve ...).
+
 What is not given stays as it stands. Nothing is run: `$(...)` stays too.
 """
 
@@ -11,9 +13,9 @@ from typing import NamedTuple
 from sizing.command.words import Word, words_of
 
 MAX_DEPTH, MAX_WORDS = 5, 5_000  # bounds for hostile input: variables in variables, and what comes of them
-_ASSIGNED = re.compile(r"(?P<name>[A-Za-z_]\w{0,60})=(?P<value>.*)", re.DOTALL)
+_ASSIGNED = re.compile(r"(?P<name>[A-Za-z_]\w{0,60})(?P<adds>\+?)=(?P<value>.*)", re.DOTALL)
 _USED = re.compile(
-    r"\$(?:\{(?P<braced>[A-Za-z_]\w{0,60})(?:\[[@*]\])?(?::?-(?P<default>[^{}]*))?\}|(?P<plain>[A-Za-z_]\w{0,60}))"
+    r"\$(?:\{(?P<braced>[A-Za-z_]\w{0,60})(?:\[[@*]\])?(?::?[-=](?P<default>[^{}]*))?\}|(?P<plain>[A-Za-z_]\w{0,60}))"
 )
 ANY_EXPANSION = re.compile(r"\$[\w{(@*]|\{\{|`")
 """What a shell, or a template, would still fill in."""
@@ -47,12 +49,67 @@ def _assignments(text: str, words: list[Word]) -> dict[str, list[_Given]]:
         if match is None:
             continue
         if not match["value"] and after.value == "(" and after.start == word.end:
-            array = [item for item in words[index + 2 :] if item.start < _closing(words[index + 2 :])]
-            held = [item for item in array if item.kind == "word"]
+            closing = _closing(words[index + 2 :])
+            held = [item for item in words[index + 2 :] if item.kind == "word" and item.start < closing]
         else:
             held = _quoted(text, word) or [Word(match["value"], word.start, word.end)]
-        found.setdefault(match["name"], []).append(_Given(word.start, tuple(held)))
+        before = found.setdefault(match["name"], [])
+        more = before[-1].words if match["adds"] and before else ()
+        before.append(_Given(word.start, (*more, *held)))
     return found
+
+
+def set_on_condition(text: str, words: list[Word], own: list[Word]) -> dict[str, tuple[str, ...]]:
+    """The variables of a command that an `if`, `case` or loop sets, and the words that they then hold."""
+    given, left, used = _assignments(text, words), list(own), dict[str, None]()
+    while left and len(used) < MAX_WORDS:
+        for match in _USED.finditer(left.pop().value):
+            name = match["braced"] or match["plain"]
+            if name not in used:
+                used[name] = None
+                left += [word for one in given.get(name, []) for word in one.words]
+    inside = _on_condition(words)
+    found = {name: [one for one in given.get(name, []) if one.at in inside] for name in used}
+    return {name: tuple(word.value for one in ones for word in one.words) for name, ones in found.items() if ones}
+
+
+_OPENS, _CLOSES = ("if", "case", "for", "while", "until"), ("fi", "esac", "done")
+_STARTS = ("then", "else", "elif", "do", "{", "&&", "||", ";")
+
+
+def _on_condition(words: list[Word]) -> set[int]:
+    """The places of the words that stand inside an `if`, a `case` or a loop."""
+    inside, depth = set(), 0
+    for before, word in pairwise([Word("", 0, 0, "line"), *words]):
+        begins = before.kind == "line" or before.value in _STARTS
+        depth += (begins and word.value in _OPENS) - (begins and depth > 0 and word.value in _CLOSES)
+        if depth:
+            inside.add(word.start)
+    return inside
+
+
+def array_around(words: list[Word], index: int) -> tuple[str, int] | None:
+    """The array that the word at `index` is an item of: its name, and the index of what closes it; None without one."""
+    for at in range(index - 1, 0, -1):
+        if words[at].value == ")":
+            return None
+        if words[at].value == "(" and words[at].kind == "operator":
+            match = _ASSIGNED.fullmatch(words[at - 1].value)
+            if match is None or match["value"] or words[at - 1].end != words[at].start:
+                return None
+            closed = (later for later in range(index, len(words)) if words[later].value == ")")
+            return match["name"], next(closed, len(words))
+    return None
+
+
+def added_to(words: list[Word], name: str, after: int) -> list[Word]:
+    """The words that NAME+=( ... ) adds to an array behind the word at index `after`."""
+    added: list[Word] = []
+    for index, word in enumerate(words[after:-1], start=after):
+        if word.value == f"{name}+=" and words[index + 1].value == "(" and words[index + 1].start == word.end:
+            closing = _closing(words[index + 2 :])
+            added += [item for item in words[index + 2 :] if item.kind == "word" and item.start < closing]
+    return added
 
 
 def _closing(words: list[Word]) -> int:
@@ -62,7 +119,7 @@ def _closing(words: list[Word]) -> int:
 def _quoted(text: str, word: Word) -> list[Word]:
     """The words inside the quotes of NAME="..."; none where it is written otherwise."""
     raw = text[word.start : word.end]
-    name, _, value = raw.partition("=")
+    name, _, value = raw.partition("=")  # a += leaves the + at the name
     if len(value) < 2 or value[0] != value[-1] or value[0] not in "'\"":
         return []
     inner = words_of(value[1:-1], "shell", word.start + len(name) + 2, inside=True)

@@ -16,7 +16,7 @@ _QUOTED = r"""'[^']*'|"(?:[^"\\]|\\.)*\""""
 # A backslash, and in a Windows shell ` or ^, at the end of a line joins it with the next.
 _SHELL = re.compile(
     rf"(?P<space>[ \t\r]+|[\\`^]\r?\n)|(?P<line>\n)|(?P<comment>#[^\n]*)"
-    rf"|(?P<operator>&&|\|\||\d?>>?&?\d?|[;|&<()])|(?P<word>(?:{_QUOTED}|\$\([^()]*\)|\\(?!\r?\n).|[^\s'\"\\;|&<>()`]|['\"\\`])+)",
+    rf"|(?P<operator>&&|\|\||\d?>>?&?\d?|[;|&<()])|(?P<word>(?:{_QUOTED}|\$\(\((?:[^()]|\([^()]*\))*\)\)|\$\([^()]*\)|\\(?!\r?\n).|[^\s'\"\\;|&<>()`]|['\"\\`])+)",
     re.DOTALL,
 )
 _LIST = re.compile(

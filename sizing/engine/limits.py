@@ -9,22 +9,21 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from sizing.basics.units import count
-from sizing.engine.pools import (
+from sizing.engine.kv import kv_cap
+from sizing.engine.pools import Pools
+from sizing.engine.requests import (
     ESTIMATE_FACTOR,
     ESTIMATE_HIGH,
     ESTIMATE_LOW,
-    SPECULATION_REQUESTS,
     TOKENS_PER_REQUEST,
-    Pools,
-    Rank,
     caps_by_estimate,
     caps_by_tokens,
     estimate,
-    kv_cap,
-    pin_is_ignored,
-    ratio_is_ignored,
 )
-from sizing.engine.slots_per_request import page_size_of
+from sizing.engine.resolved import Rank
+from sizing.engine.slots import lever, pin_is_ignored
+from sizing.engine.slots_per_request import SPECULATION_REQUESTS
+from sizing.releases.flags import PIN, RATIO
 from sizing.scenario.inputs import Scenario
 
 LimitName = Literal["state pool", "KV pool", "requests asked", "estimate", "tokens // 2"]
@@ -41,26 +40,23 @@ class Limit(BaseModel):
     lifted_by: str
 
 
-def limits(scenario: Scenario, rank: Rank, pools: Pools, *, pinned: bool) -> tuple[Limit, ...]:
+def limits(rank: Rank, pools: Pools, *, pinned: bool) -> tuple[Limit, ...]:
     """Every limit of a solved split at the scenario's L, the binding one first; a tie goes to the harder limit."""
-    levers = _levers(scenario, pinned)
-    rows = [_state_limit(rank, pools, levers), _kv_limit(scenario, rank, pools, levers)]
+    levers = _levers(rank, pinned=pinned)
+    rows = [_state_limit(rank, pools, levers), _kv_limit(rank, pools, levers)]
     if rank.requests_asked is not None:
-        rows.append(_asked_limit(scenario, rank.requests_asked))
+        rows.append(_asked_limit(rank.scenario, rank.requests_asked))
     if caps_by_estimate(rank):
         rows.append(_estimate_limit(rank, pools))
     if caps_by_tokens(rank):
-        rows.append(_token_limit(scenario, pools, levers))
+        rows.append(_token_limit(rank, pools, levers))
     return tuple(sorted(rows, key=lambda limit: limit.requests))  # sorted() keeps the order of ties
 
 
-def _levers(scenario: Scenario, pinned: bool) -> str:
+def _levers(rank: Rank, *, pinned: bool) -> str:
     """The flags that decide the slots of this split."""
-    if pinned:
-        return "--max-mamba-cache-size"
-    if ratio_is_ignored(scenario):
-        return "--max-running-requests"
-    return "--mamba-full-memory-ratio" + ("" if pin_is_ignored(scenario) else " or --max-mamba-cache-size")
+    found = lever(rank.resolved, pinned=pinned)
+    return f"{found} or {PIN}" if found == RATIO and not pin_is_ignored(rank.resolved) else found
 
 
 def _state_limit(rank: Rank, pools: Pools, levers: str) -> Limit:
@@ -72,9 +68,10 @@ def _state_limit(rank: Rank, pools: Pools, levers: str) -> Limit:
     )
 
 
-def _kv_limit(scenario: Scenario, rank: Rank, pools: Pools, levers: str) -> Limit:
+def _kv_limit(rank: Rank, pools: Pools, levers: str) -> Limit:
     spread = f" x dcp_size {rank.dcp_size}" if rank.dcp_size > 1 else ""
-    cap = int(kv_cap(pools.kv_tokens, scenario.L))
+    L = rank.scenario.L
+    cap = int(kv_cap(pools.kv_tokens, L))
     if rank.window is not None and pools.window_cap < cap:
         return Limit(
             name="KV pool",
@@ -85,14 +82,13 @@ def _kv_limit(scenario: Scenario, rank: Rank, pools: Pools, levers: str) -> Limi
     return Limit(
         name="KV pool",
         requests=cap,
-        why=f"{count(int(pools.kv_rows))} tokens{spread} // L {count(scenario.L)}",
-        lifted_by=_more_tokens(scenario, pools, levers),
+        why=f"{count(int(pools.kv_rows))} tokens{spread} // L {count(L)}",
+        lifted_by=_more_tokens(rank, pools, levers),
     )
 
 
-def _more_tokens(scenario: Scenario, pools: Pools, levers: str) -> str:
-    capped = scenario.max_total_tokens
-    page = page_size_of(scenario)
+def _more_tokens(rank: Rank, pools: Pools, levers: str) -> str:
+    capped, page = rank.max_total_tokens, rank.page_size
     if capped is not None and pools.kv_rows == capped // page * page:
         return "a larger --max-total-tokens"
     return f"a smaller {levers}"
@@ -118,10 +114,10 @@ def _estimate_limit(rank: Rank, pools: Pools) -> Limit:
     )
 
 
-def _token_limit(scenario: Scenario, pools: Pools, levers: str) -> Limit:
+def _token_limit(rank: Rank, pools: Pools, levers: str) -> Limit:
     return Limit(
         name="tokens // 2",
         requests=int(pools.kv_rows) // TOKENS_PER_REQUEST,
         why=f"{count(int(pools.kv_rows))} tokens // 2",
-        lifted_by=_more_tokens(scenario, pools, levers),
+        lifted_by=_more_tokens(rank, pools, levers),
     )

@@ -6,7 +6,7 @@ release. The first refusal counts, in the engine's order as far as it was execut
 
 from collections.abc import Iterator
 
-from sizing.basics.problems import Refusal, RefusalKind, RefusedError
+from sizing.basics.problems import Refusal, RefusalKind
 from sizing.engine.refused_unified_memory import unified_refusals
 from sizing.engine.resolved import Resolved
 from sizing.releases.architectures import GLM_5_NEXT, Support
@@ -17,9 +17,9 @@ from sizing.scenario.inputs import DEFAULTS, Scenario
 EXTRA = ("extra_buffer", "extra_buffer_lazy")
 
 
-def refusal_of(scenario: Scenario, rules: Rules, support: Support, resolved: Resolved) -> Refusal | None:
+def refusal_of(resolved: Resolved) -> Refusal | None:
     """The first refusal; None where the flags are taken."""
-    return next(_refusals(scenario, rules, support, resolved), None)
+    return next(_refusals(resolved), None)
 
 
 def takes_extra_buffer(scenario: Scenario, support: Support) -> bool:
@@ -33,7 +33,8 @@ def missing_flag(release: str, flag: str) -> Refusal:
     return Refusal(kind="no_such_flag", engine_words=f"unrecognized arguments: {flag}", cure=cure)
 
 
-def _refusals(scenario: Scenario, rules: Rules, support: Support, resolved: Resolved) -> Iterator[Refusal]:
+def _refusals(resolved: Resolved) -> Iterator[Refusal]:
+    scenario, rules, support = resolved.scenario, resolved.rules, resolved.support
     yield from _not_served(scenario, support)
     yield from _missing(scenario, rules)
     if scenario.pp_size > 1 and not support.pipeline:
@@ -389,23 +390,6 @@ def _host_cache(scenario: Scenario) -> Iterator[Refusal]:
             "The arguments enable-hierarchical-cache and disable-radix-cache are mutually exclusive and cannot be used "
             "at the same time. Please use only one of them.",
             "Drop one of the two.",
-        )
-
-
-def check_at_sizing(scenario: Scenario) -> None:
-    """Raises RefusedError where the flags are taken and the sizing crashes: GDN rings for requests that are not set.
-
-    The release computes `max_running_requests // dp` of None (engine-sizing.md section 12).
-    """
-    rings = scenario.replayssm == "spec" and scenario.family == "GDN" and not scenario.D
-    if rings and scenario.max_running_requests is None and at_least(scenario.release, "0.5.20"):
-        raise RefusedError(
-            _flags(
-                "TypeError: unsupported operand type(s) for //: 'NoneType' and 'int'",
-                "--enable-linear-replayssm-spec without speculation needs --max-running-requests: set it, or drop the "
-                "flag.",
-                "engine_crash",
-            )
         )
 
 

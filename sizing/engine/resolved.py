@@ -1,12 +1,19 @@
-"""What the engine makes of the flags before it counts memory."""
+"""What follows from a scenario before memory is split: resolved once, and passed on."""
 
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from sizing.basics.problems import Refusal
+from sizing.engine.byte_costs import ByteCosts
+from sizing.releases.architectures import Support
+from sizing.releases.rules import Rules
+from sizing.scenario.inputs import Scenario
 
 ResolvedStrategy = Literal["auto", "no_buffer", "extra_buffer", "extra_buffer_lazy"]
+
+# A number or a numpy array of numbers: numpy's own types cannot say "the same shape in and out".
+Numeric = Any
 
 
 class SlotUse(BaseModel):
@@ -19,10 +26,19 @@ class SlotUse(BaseModel):
 
 
 class Resolved(BaseModel):
-    """Strategy, radix cache, overlap, page and S of one scenario, as its release and its model decide them."""
+    """One scenario as its release and its model decide it: strategy, radix cache, overlap, page, S and what all costs.
+
+    Every rule of the engine takes this; none asks the scenario's release again.
+    """
 
     model_config = ConfigDict(frozen=True)
 
+    scenario: SkipValidation[Scenario] = Field(exclude=True, repr=False)
+    """What is stated."""
+    rules: SkipValidation[Rules] = Field(exclude=True, repr=False)
+    """What its release does."""
+    support: SkipValidation[Support] = Field(exclude=True, repr=False)
+    """What its release does with its model."""
     strategy: ResolvedStrategy | None
     """What stands in the strategy flag afterwards; None in releases that have no such flag. `auto` stays `auto` for
     models outside the engine's list and with the radix cache off: no buffer is kept."""
@@ -36,6 +52,8 @@ class Resolved(BaseModel):
     """As asked for the deployment, 48 under speculation, None where the engine estimates [requests]."""
     refusal: Refusal | None
     """The first refusal of the flags; what else stands here is what led to it."""
+    costs: ByteCosts
+    """What a slot, a ring, a token and a draft's row cost [bytes per rank]."""
 
     @property
     def radix_cache(self) -> bool:
@@ -51,3 +69,53 @@ class Resolved(BaseModel):
     def S(self) -> int:  # noqa: N802, the specification's letter
         """State slots [slots per running request]."""
         return sum(use.count for use in self.uses)
+
+
+class Window(NamedTuple):
+    """The sliding-window pool beside the full one (engine-sizing.md section 11)."""
+
+    tokens: int
+    """How far back a window layer looks."""
+    share: float
+    """Its rows for each row of the full pool."""
+    bytes: int
+    """One of its rows [bytes]."""
+
+
+class Rank(NamedTuple):
+    """What one rank brings to the split. Any number may be a numpy array; arrays broadcast."""
+
+    resolved: Resolved
+    rest_gib: Numeric
+    slot_bytes: Numeric
+    """What a slot is charged: its state and, for KDA under ReplaySSM, its ring."""
+    ring_fixed_bytes: Numeric
+    """The ring of GDN under ReplaySSM: taken once, from the state budget."""
+    token_bytes: Numeric
+    """KV bytes the engine divides by: target plus draft, with a share of the window pool. 0 without attention."""
+    S: Numeric
+    D: Numeric
+    """Draft states that are charged for each running request; 0 where none are."""
+    page_size: Numeric
+    dcp_size: Numeric
+    context_length: Numeric
+    requests_asked: Numeric | None
+    """The share of --max-running-requests that admission takes, 48 under speculation, or None for the estimate."""
+    requests_charged: Numeric
+    """The share whose draft states are charged."""
+    slots_divisor: Numeric
+    """The attention-DP width where a release divides every K by it, else 1."""
+    max_total_tokens: Numeric | None
+    headroom: int = 0
+    """Rows that EAGLE adds for each request beyond what was sized, with HEADROOM_BUFFER more; 0 where none are."""
+    window: Window | None = None
+
+    @property
+    def rules(self) -> Rules:
+        """What the release does."""
+        return self.resolved.rules
+
+    @property
+    def scenario(self) -> Scenario:
+        """What is stated."""
+        return self.resolved.scenario

@@ -7,11 +7,10 @@ compute-mamba-ratio.md and, for the releases, engine-versions.md and support-by-
 
 from typing import NamedTuple
 
-from sizing.basics.problems import RefusedError
-from sizing.engine.refused_flags import refusal_of, takes_extra_buffer
-from sizing.engine.resolved import Resolved, ResolvedStrategy, SlotUse
-from sizing.releases.architectures import GLM_5_NEXT, Support, support_of
-from sizing.releases.rules import Rules, rules_of
+from sizing.engine.refused_flags import takes_extra_buffer
+from sizing.engine.resolved import ResolvedStrategy, SlotUse
+from sizing.releases.architectures import GLM_5_NEXT, Support
+from sizing.releases.rules import Rules
 from sizing.scenario.inputs import Scenario
 
 # engine-sizing.md section 5: under any speculative algorithm an unset --max-running-requests becomes 48.
@@ -20,61 +19,17 @@ SPECULATION_REQUESTS = 48
 GLM_PAGE, GLM_INDEX_PAGE = 64, 64 * 16
 
 
-def resolve(scenario: Scenario) -> Resolved:
-    """What runs. Raises RefusedError for flags that the engine refuses.
+class Runs(NamedTuple):
+    """What the flags come to."""
 
-    >>> [use.count for use in resolve(Scenario()).uses]
-    [3, 2]
-    """
-    resolved = resolution(scenario)
-    if resolved.refusal:
-        raise RefusedError(resolved.refusal)
-    return resolved
-
-
-def slots_per_request(scenario: Scenario) -> int:
-    """S [slots per running request]. Raises RefusedError like `resolve`."""
-    return resolve(scenario).S
-
-
-def resolution(scenario: Scenario) -> Resolved:
-    """The same without raising: a refusal stands in it."""
-    found = _step(scenario)
-    resolved = Resolved(
-        strategy=found.strategy,
-        radix_off_why=found.radix_off_why,
-        overlap=found.overlap,
-        page_size=found.page_size,
-        uses=_uses(scenario, found),
-        max_running_requests=scenario.max_running_requests or (SPECULATION_REQUESTS if scenario.D else None),
-        refusal=None,
-    )
-    refusal = refusal_of(scenario, found.rules, found.support, resolved)
-    return resolved.model_copy(update={"refusal": refusal}) if refusal else resolved
-
-
-def radix_cache_is_on(scenario: Scenario) -> bool:
-    """Whether the radix cache is on, by flag, model, release, role and speculation."""
-    return not _step(scenario).radix_off_why
-
-
-def page_size_of(scenario: Scenario) -> int:
-    """The page that runs [tokens]."""
-    return _step(scenario).page_size
-
-
-class _Step(NamedTuple):
-    rules: Rules
-    support: Support
     strategy: ResolvedStrategy | None
     radix_off_why: str
     overlap: bool
     page_size: int
 
 
-def _step(scenario: Scenario) -> _Step:
+def what_runs(scenario: Scenario, rules: Rules, support: Support) -> Runs:
     """The engine's order: role (since 0.5.11), page, strategy, what no_buffer brings with it, speculation, PP, role."""
-    rules, support = rules_of(scenario.release), support_of(scenario.architecture, scenario.release)
     page = _page(scenario, support)
     by_role = _role_turns_radix_off(scenario)
     seen_off = scenario.disable_radix_cache or support.radix_off or (by_role and rules.decode_role_first)
@@ -82,9 +37,7 @@ def _step(scenario: Scenario) -> _Step:
     keeps_none = support.listed and not seen_off and strategy in (None, "no_buffer")
     by_auto = scenario.mamba_radix_cache_strategy == "auto" or not rules.checks_no_buffer
     off = scenario.disable_overlap_schedule or (keeps_none and rules.no_buffer_turns_overlap_off and by_auto)
-    return _Step(
-        rules=rules,
-        support=support,
+    return Runs(
         strategy=strategy,
         radix_off_why=_radix_off_why(scenario, rules, support, by_role, keeps_none),
         overlap=not off and scenario.pp_size == 1 and not _speculation_turns_overlap_off(scenario, rules),
@@ -140,8 +93,9 @@ def _speculation_turns_overlap_off(scenario: Scenario, rules: Rules) -> bool:
     return tree or scenario.speculative_algorithm not in rules.overlap_with
 
 
-def _uses(scenario: Scenario, found: _Step) -> tuple[SlotUse, ...]:
-    rules, strategy = found.rules, found.strategy
+def slot_uses(scenario: Scenario, rules: Rules, found: Runs) -> tuple[SlotUse, ...]:
+    """What the slots of one running request are for; their counts add up to S."""
+    strategy = found.strategy
     if found.radix_off_why:
         return (SlotUse(count=1, why="live state; the radix cache is off, nothing is kept for reuse"),)
     uses = [SlotUse(count=3, why="base: live state, radix retention and copy-on-write headroom")]

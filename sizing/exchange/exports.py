@@ -5,6 +5,7 @@ line of column names with units, then the rows.
 """
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,6 +66,7 @@ SPLIT_UNITS = {
     "window_cap": "requests per rank",
     "crossing": "tokens",
 }
+SEPARATORS = re.compile(r"[,;]")  # of cells, in one country or another; white space is one space already
 MEMORY_UNIT = "bytes per rank"
 
 
@@ -176,12 +178,12 @@ def _csv(scenario: Scenario, what: str, frame: "DataFrame") -> str:
 
 
 def _input_lines(scenario: Scenario) -> list[str]:
-    """Every input with its unit. A comma would make a cell of what follows it, and a cell can be a formula."""
+    """Every input with its unit. What separates cells would make one of what follows it, which can be a formula."""
     found = []
     for name, value in scenario.model_dump(mode="json").items():
         written = value if isinstance(value, str) else json.dumps(value)
         unit = f" [{extra(name, 'unit')}]" if extra(name, "unit") else ""
-        found.append(f"{name} = {' '.join(written.replace(',', ';').split())}{unit}".rstrip())
+        found.append(f"{name} = {' '.join(SEPARATORS.sub(' / ', written).split())}{unit}".rstrip())
     return found
 
 

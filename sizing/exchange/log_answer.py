@@ -15,8 +15,8 @@ from sizing.bootlog.cure import Cure, cure_of, start_of
 from sizing.bootlog.diagnosis import Diagnosis, diagnose, models_that_fit, named_model, settled
 from sizing.bootlog.least import best_runs, fraction_least
 from sizing.command import Command
-from sizing.engine.pools import ratio_is_ignored
-from sizing.engine.slots_per_request import resolution
+from sizing.engine.resolve import resolution
+from sizing.engine.slots import ratio_is_ignored
 from sizing.engine.split import Split
 from sizing.exchange.answer import Best, Measured, Notice, Number, SizingAnswer, engine_kind, refusal
 from sizing.exchange.sizing_answer import best_of
@@ -72,9 +72,17 @@ def _cure(boot: Boot, command: Command | None, found: Diagnosis, numbers: "_Numb
     """What to set, and in words what it gives or why nothing is proposed."""
     if boot.refused is not None:
         return start_of(boot, found, command)
+    if boot.no_slot:
+        return None, NO_SLOT
     if boot.died_later:
         return None, "No flags are proposed: first let it stay up, with a lower --mem-fraction-static or fewer graphs."
     return cure_of(found, command, numbers.runs) if numbers.L is not None else (None, "")
+
+
+NO_SLOT = (
+    "A request found no free state slot and an assertion ended the server: more slots (requests x S + 1 at least, by "
+    "--max-mamba-cache-size or --mamba-full-memory-ratio) or a lower --max-running-requests keep it up."
+)
 
 
 def _named(boot: Boot, command: Command | None) -> str:
@@ -137,11 +145,19 @@ class _Numbers:
     @property
     def admitted(self) -> int | None:
         """What the engine admits [requests]: as printed; else the clamp, unless a cap that is not known may be less."""
+        return _alone(self._admitted_by_any_S)
+
+    @property
+    def _admitted_by_any_S(self) -> set[int]:  # noqa: N802, the specification's letter
+        """What may be admitted [requests], a value for each S that the log leaves open; empty where none is known."""
+        slots = self.slots
         if self.facts.running is not None:
-            return self.facts.running
-        if self.clamp is None:
-            return None
-        return self.clamp if self.cap is None else min(self.clamp, self.cap)
+            return {self.facts.running}
+        if self.clamp is not None:
+            return {self.clamp if self.cap is None else min(self.clamp, self.cap)}
+        if self.refused is not None or self.cap is None or not isinstance(slots, int):
+            return set()
+        return {min(slots // S, self.cap) for S in self.facts.S_possible}
 
     @property
     def kv_cap(self) -> int | None:
@@ -155,9 +171,9 @@ class _Numbers:
             return 0
         if self.L is None:
             return self.admitted
-        if self.admitted is None or self.kv_cap is None:
+        if self.kv_cap is None:
             return None
-        return min(self.admitted, self.kv_cap)
+        return _alone({min(admitted, self.kv_cap) for admitted in self._admitted_by_any_S})
 
     @property
     def binds(self) -> Binds | None:
@@ -166,7 +182,7 @@ class _Numbers:
             return None
         if self.clamp is not None and self.runs == self.clamp:
             return "state"
-        if self.kv_cap is not None and self.runs == self.kv_cap and (self.admitted or 0) > self.kv_cap:
+        if self.kv_cap is not None and self.runs == self.kv_cap < min(self._admitted_by_any_S):
             return "kv"
         if self.clamp is not None:
             return "cap"
@@ -244,7 +260,12 @@ class _Numbers:
             return None
         runs = best_runs(self.found)
         banded = _band(runs) if runs.low < runs.high else int(runs.value)
-        return best_of(sizing.scenario, sizing.optimum).model_copy(update={"runs": banded})
+        return best_of(sizing.resolved, sizing.optimum).model_copy(update={"runs": banded})
+
+
+def _alone(numbers: set[int]) -> int | None:
+    """The one number of a set; None where there is none, or several."""
+    return next(iter(numbers)) if len(numbers) == 1 else None
 
 
 def _per_rank(asked: int | None, width: int | None) -> int | None:
@@ -322,6 +343,10 @@ def _what_runs(numbers: _Numbers) -> Iterator[str]:
     """The headline of a boot that started: what runs, by which numbers."""
     L, runs = numbers.L, numbers.runs
     at = f" at L = {count(L)}" if L is not None else ""
+    if runs is None and numbers.boot.crashed and not numbers.boot.died_later:
+        yield "The process ended in an error before its pools were sized: it serves nothing."
+        yield "That error is no refusal of sizing: the last line of its traceback says what it is."
+        return
     if runs is None:
         yield f"The log does not say what runs{at}."
     elif L is None:
@@ -405,7 +430,9 @@ def _of_the_cache(found: Diagnosis, numbers: _Numbers) -> Iterator[Notice]:
     yield Notice(about="radix_cache_off", words=words)
     settings, scenario = numbers.facts.settings, found.scenario
     pinned = settings.max_mamba_cache_size is not None
-    ignored = ratio_is_ignored(scenario) if scenario is not None else settings.disable_radix_cache and numbers.cap
+    ignored = (
+        ratio_is_ignored(resolution(scenario)) if scenario is not None else settings.disable_radix_cache and numbers.cap
+    )
     if ignored and not pinned:
         words = "With the radix cache off and a request cap the slots are the cap: the ratio counts for nothing."
         yield Notice(about="ratio_not_used", words=words)

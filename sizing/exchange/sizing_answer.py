@@ -4,20 +4,14 @@ from typing import Any
 
 from sizing.answers.optimum import Optimum, pin_flag
 from sizing.answers.solve import Sizing, solve
-from sizing.answers.what_runs import slots_taken
 from sizing.basics.problems import Refusal
 from sizing.basics.units import GIB, count, gib, requests_text, typed_range
 from sizing.engine.allocation import SLOTS
-from sizing.engine.pools import (
-    draft_row_bytes,
-    is_pinned,
-    rank_of,
-    ratio_is_ignored,
-    requests_asked,
-    slot_bytes,
-    target_token_bytes,
-)
+from sizing.engine.rank import rank_of
+from sizing.engine.requests import requests_asked
+from sizing.engine.resolve import resolution
 from sizing.engine.resolved import Resolved
+from sizing.engine.slots import by_ratio, is_pinned, ratio_is_ignored, slots_taken
 from sizing.engine.split import Split
 from sizing.exchange.answer import About, Best, Measured, Notice, Refused, SizingAnswer
 from sizing.explain.launch_flags import Flags, flags
@@ -34,7 +28,7 @@ BINDS = {"state pool": "state", "KV pool": "kv"}  # every other limit is a cap o
 def sizing_answer(sizing: Sizing, *, rest_given: bool = True) -> SizingAnswer:
     """Every number of a sizing that the vocabulary names; without `rest` only what does not rest on it. Per
     attention-DP rank."""
-    answer = _known_without_rest(sizing.scenario, sizing.resolved).model_copy(
+    answer = _known_without_rest(sizing.resolved).model_copy(
         update={"D": sizing.drafts_charged, "token_equiv": sizing.token_equiv, "r_star": sizing.r_star}
     )
     if not rest_given:
@@ -48,7 +42,7 @@ def sizing_answer(sizing: Sizing, *, rest_given: bool = True) -> SizingAnswer:
             "words": verdict(sizing).text,
             "notices": _notices(sizing),
             "rest_gib": sizing.scenario.rest_gib,
-            "best": best_of(sizing.scenario, sizing.optimum) if sizing.optimum and found else None,
+            "best": best_of(sizing.resolved, sizing.optimum) if sizing.optimum and found else None,
             "flags": _proposed(sizing, found),
             "runs": 0,
             **(_of_split(split) if split else {}),
@@ -79,7 +73,7 @@ def _banded(sizing: Sizing) -> dict[str, Any]:
     if safe.optimum is not None:
         runs = [float(one.optimum.runs) if one.optimum else 0.0 for one in (safe, sizing, most)]
         band = Measured(value=runs[1], low=min(runs), high=max(runs))
-        found["best"] = best_of(safe.scenario, safe.optimum).model_copy(update={"runs": band})
+        found["best"] = best_of(safe.resolved, safe.optimum).model_copy(update={"runs": band})
     return found
 
 
@@ -99,8 +93,8 @@ def _without_rest(sizing: Sizing, answer: SizingAnswer) -> SizingAnswer:
     """Bytes, S, token_equiv and r*; the slots too where a pin or the request count decides them."""
     scenario = sizing.scenario
     known: dict[str, Any] = {}
-    if is_pinned(scenario) or ratio_is_ignored(scenario):
-        slots = int(slots_taken(scenario, rank_of(scenario), sizing.ratio_now))
+    if not by_ratio(sizing.resolved):
+        slots = int(slots_taken(rank_of(scenario), sizing.ratio_now))
         known = {"slots": slots, "clamp": slots // sizing.S}
     notices = [Notice(about="rest_of_other_deployment", words=ask_for_rest(scenario))]
     if said := _radix_cache_off(sizing):
@@ -117,7 +111,7 @@ def _without_rest(sizing: Sizing, answer: SizingAnswer) -> SizingAnswer:
 
 def refused_answer(scenario: Scenario, refusal: Refusal) -> SizingAnswer:
     """Flags that the engine refuses before it counts memory: the bytes and `rest` are known all the same."""
-    known = _known_without_rest(scenario, None)
+    known = _known_without_rest(resolution(scenario)).model_copy(update={"S": None})
     given = rest_is_given(scenario)
     return known.model_copy(
         update={
@@ -135,14 +129,14 @@ def refused_of(refusal: Refusal) -> Refused:
     return Refused(kind=refusal.answer_kind, words=refusal.sentence)
 
 
-def _known_without_rest(scenario: Scenario, resolved: Resolved | None) -> SizingAnswer:
+def _known_without_rest(resolved: Resolved) -> SizingAnswer:
     return SizingAnswer(
         words="",
-        S=resolved.S if resolved else None,
-        L=scenario.L,
-        state_bytes_per_slot=slot_bytes(scenario),
-        kv_bytes_per_token=target_token_bytes(scenario),
-        draft_kv_bytes_per_token=draft_row_bytes(scenario),
+        S=resolved.S,
+        L=resolved.scenario.L,
+        state_bytes_per_slot=resolved.costs.slot,
+        kv_bytes_per_token=resolved.costs.target_token,
+        draft_kv_bytes_per_token=resolved.costs.draft_row,
     )
 
 
@@ -156,10 +150,10 @@ def _proposed(sizing: Sizing, found: Flags | None) -> tuple[str, ...] | None:
     return (found.chosen,)
 
 
-def best_of(scenario: Scenario, best: Optimum) -> Best:
+def best_of(resolved: Resolved, best: Optimum) -> Best:
     """An optimum as it is typed: every ratio and the pin run as many, `runs` of one rank."""
     low, high = ends_of(best.ratio_low, best.ratio_high)
-    return Best(ratio=best.ratio, ratio_low=low, ratio_high=high, pin=pin_flag(scenario, best), runs=best.runs)
+    return Best(ratio=best.ratio, ratio_low=low, ratio_high=high, pin=pin_flag(resolved, best), runs=best.runs)
 
 
 def ends_of(low: float | None, high: float | None) -> tuple[float | None, float | None]:
@@ -187,7 +181,7 @@ def _radix_cache_off(sizing: Sizing) -> str:
 
 
 def _ratio_not_used(sizing: Sizing) -> str:
-    if not ratio_is_ignored(sizing.scenario) or is_pinned(sizing.scenario) or isinstance(sizing.now, Refusal):
+    if not ratio_is_ignored(sizing.resolved) or is_pinned(sizing.resolved) or isinstance(sizing.now, Refusal):
         return ""
     return (
         f"With the radix cache off the request count decides the slots, {count(sizing.now.slots)} on a rank: "
@@ -197,7 +191,7 @@ def _ratio_not_used(sizing: Sizing) -> str:
 
 def _asked_more(sizing: Sizing) -> str:
     """That --max-running-requests is more than the pools run."""
-    now, asked = sizing.now, requests_asked(sizing.scenario)
+    now, asked = sizing.now, requests_asked(sizing.resolved)
     if isinstance(now, Refusal) or sizing.scenario.max_running_requests is None or not asked or asked <= now.runs:
         return ""
     return (

@@ -99,7 +99,7 @@ def _at_any_length(traffic: Traffic, bounds: list[Traffic]) -> dict[str, Any]:
 
 
 def _best(traffic: Traffic) -> Best | None:
-    return best_of(traffic.sizing.scenario, traffic.optimum) if traffic.optimum else None
+    return best_of(traffic.sizing.resolved, traffic.optimum) if traffic.optimum else None
 
 
 def _flags(traffic: Traffic) -> tuple[str, ...] | None:

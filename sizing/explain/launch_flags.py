@@ -6,7 +6,7 @@ from sizing.answers.band import at_low_end
 from sizing.answers.optimum import Optimum
 from sizing.answers.solve import Sizing
 from sizing.basics.units import count, requests_text, rest_text, stated_ratio_text
-from sizing.engine.pools import pin_divisor
+from sizing.engine.slots import pin_divisor
 from sizing.engine.split import Split
 from sizing.releases.rules import EAGLE_KIND, rules_of
 from sizing.scenario.from_model import geometry_of
@@ -110,7 +110,7 @@ def pin_words(sizing: Sizing, best: Optimum) -> str:
     """How the pin of an optimum comes about."""
     kept = " + 1; the spare slot is for the chunk border, where an assertion can end a server with just requests x S"
     spare = kept if best.spare else ""
-    ranks = pin_divisor(sizing.scenario)
+    ranks = pin_divisor(sizing.resolved)
     times = f", times attn_dp_size {ranks}" if ranks > 1 else ""
     return f"{requests_text(best.runs)} x S {sizing.S}{spare}{times}."
 
@@ -143,8 +143,7 @@ def launch_flags(sizing: Sizing, found: Flags) -> str:
 
 def _cache(sizing: Sizing) -> list[str]:
     """The strategy that `auto` resolves to is written out, so that another default does not change S."""
-    scenario, rules = sizing.scenario, rules_of(sizing.scenario.release)
-    resolved = sizing.resolved
+    scenario, rules, resolved = sizing.scenario, sizing.resolved.rules, sizing.resolved
     strategy = resolved.strategy if resolved.radix_cache else None
     words = ["--disable-radix-cache"] if scenario.disable_radix_cache else []
     if strategy not in (None, "auto"):

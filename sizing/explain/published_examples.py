@@ -12,7 +12,11 @@ from pydantic import BaseModel, ConfigDict
 from sizing.answers.solve import solve
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import GIB, count, number
-from sizing.engine.pools import kv_cap, pools_from_slots, rank_of, slot_bytes, slots_from_ratio, token_bytes
+from sizing.engine.charges import slots_from_ratio
+from sizing.engine.kv import kv_cap
+from sizing.engine.pools import pools_from_slots
+from sizing.engine.rank import rank_of
+from sizing.engine.resolve import resolution
 from sizing.engine.split import Split
 from sizing.scenario.inputs import Scenario
 from sizing.specification import token_equiv
@@ -220,4 +224,5 @@ def within_printed(scenario: Scenario) -> str | None:
 def from_geometry() -> ByteConstants:
     """The same constants from the model's shape, exact to the byte (model-geometry.md section 5)."""
     example = Scenario()
-    return ByteConstants(slot_bytes(example), token_bytes(example))
+    costs = resolution(example).costs
+    return ByteConstants(costs.slot, costs.token)

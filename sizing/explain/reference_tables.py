@@ -14,9 +14,9 @@ from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.frames import frame_of
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, number, ratio_text, tokens_text
-from sizing.engine.pools import SPECULATION_REQUESTS, slot_bytes, token_bytes
+from sizing.engine.resolve import resolution, resolve, slots_per_request
 from sizing.engine.resolved import SlotUse
-from sizing.engine.slots_per_request import resolve, slots_per_request
+from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.explain import published_examples as examples
 from sizing.explain.launch_flags import flags
 from sizing.explain.published_examples import ByteConstants, Measured
@@ -240,7 +240,10 @@ def token_equiv_at(scenario: Scenario, ssm: StateDtype, kv: KvDtype) -> float | 
     A slot cannot without its conv part, which --mamba-ssm-dtype leaves alone.
     """
     other = changed(scenario, mamba_ssm_dtype=ssm, kv_cache_dtype=kv)
-    return token_equiv(slot_bytes(other), token_bytes(other)) if isinstance(other, Scenario) else None
+    if not isinstance(other, Scenario):
+        return None
+    costs = resolution(other).costs
+    return token_equiv(costs.slot, costs.token)
 
 
 def token_equiv_table(scenario: Scenario) -> Table:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sizing.answers.carrying_settings import Setting, Want
 from sizing.answers.target import Answer, Row
 from sizing.basics.units import count, ratio_range_text, requests_text
-from sizing.engine.slots_per_request import radix_cache_is_on
+from sizing.engine.resolve import resolution
 
 WAY_COLUMNS = ("way", "the most", "split to set", "price")
 NEAR_COLUMNS = ("way", "instead", "price", "flags")
@@ -46,7 +46,9 @@ def _carried(setting: Setting) -> str:
     slots = f"{count(setting.slots_low)} to {count(setting.slots_high)} slots on a rank{share}"
     left = f"{count(setting.kv_left)} of {count(setting.kv_tokens)} KV tokens remain."
     spare = (
-        "" if setting.spare or not radix_cache_is_on(setting.scenario) else " No slot is spare for the chunk boundary."
+        ""
+        if setting.spare or not resolution(setting.scenario).radix_cache
+        else " No slot is spare for the chunk boundary."
     )
     return f"{slots}{ratio} carry them; {left}{spare}"
 

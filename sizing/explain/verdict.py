@@ -9,21 +9,13 @@ from sizing.answers.solve import Sizing, solve_now
 from sizing.answers.what_runs import spare_slots
 from sizing.basics.problems import Refusal
 from sizing.basics.units import GIB, count, gib, number, ratio_text, requests_text, rest_text
-from sizing.engine.pools import (
-    SPECULATION_REQUESTS,
-    asked_divisor,
-    is_pinned,
-    pin_divisor,
-    pin_from_slots,
-    pin_is_ignored,
-    rank_of,
-    ratio_is_ignored,
-    requests_asked,
-    requests_charged,
-)
+from sizing.engine.rank import rank_of
+from sizing.engine.requests import asked_divisor, requests_asked, requests_charged
+from sizing.engine.slots import is_pinned, pin_divisor, pin_from_slots, pin_is_ignored, ratio_is_ignored
+from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.engine.split import Split
 from sizing.explain.launch_flags import SPARE_WHY, Flags, flags
-from sizing.releases.rules import BLOCK_KIND, rules_of
+from sizing.releases.rules import BLOCK_KIND
 from sizing.scenario.from_model import draft_bytes, geometry_of
 from sizing.scenario.inputs import MAX_PIN, Scenario, changed, widths_of
 from sizing.scenario.rest import asked_for, missing_words, rest_of
@@ -178,7 +170,7 @@ def _what_to_set(sizing: Sizing, found: Flags) -> str:
 def nothing_runs(sizing: Sizing) -> str:
     """Why no split runs a single request."""
     scenario = sizing.scenario
-    if requests_asked(scenario) == 0:
+    if requests_asked(sizing.resolved) == 0:
         return f"--max-running-requests leaves no request for each of {scenario.attn_dp_size} attention-DP ranks."
     if scenario.max_total_tokens is not None and scenario.max_total_tokens * scenario.dcp_size < scenario.L:
         return "--max-total-tokens holds no request of this L."
@@ -228,8 +220,8 @@ def _free_lever(sizing: Sizing) -> Advice | None:
 
 def _fragile(sizing: Sizing) -> Advice | None:
     ratio = sizing.ratio_now
-    pinned = is_pinned(sizing.scenario) or ratio_is_ignored(sizing.scenario)
-    if pinned or pin_is_ignored(sizing.scenario) or ratio >= FRAGILE_RATIO:
+    pinned = is_pinned(sizing.resolved) or ratio_is_ignored(sizing.resolved)
+    if pinned or pin_is_ignored(sizing.resolved) or ratio >= FRAGILE_RATIO:
         return None
     return Advice(
         topic="Fragile ratio",
@@ -265,8 +257,8 @@ def no_spare_slot(sizing: Sizing) -> str:
 def _one_slot_more(sizing: Sizing, now: Split) -> str:
     """The pin with one slot more, as it is solved; else fewer requests."""
     scenario = sizing.scenario
-    pin = pin_from_slots(scenario, now.slots + 1)
-    if pin_is_ignored(scenario) or pin > MAX_PIN:
+    pin = pin_from_slots(sizing.resolved, now.slots + 1)
+    if pin_is_ignored(sizing.resolved) or pin > MAX_PIN:
         return "Take a ratio that gives a slot more."
     more = changed(scenario, split="pin", max_mamba_cache_size=pin)
     there = solve_now(more, sizing.ratio_now) if isinstance(more, Scenario) else None
@@ -333,8 +325,8 @@ def _speculation(sizing: Sizing) -> Advice | None:
     scenario, now = sizing.scenario, sizing.now
     if not sizing.drafts_charged or isinstance(now, Refusal) or now.ratio is None:
         return None
-    asked = requests_charged(scenario)
-    if rules_of(scenario.release).drafts != "joint" or asked >= now.clamp:
+    asked = requests_charged(sizing.resolved)
+    if sizing.resolved.rules.drafts != "joint" or asked >= now.clamp:
         return None
     unset = "" if scenario.max_running_requests else " (unset: the engine assumes it under speculation)"
     cure = (
@@ -374,7 +366,7 @@ def _draft_kv(sizing: Sizing) -> Advice | None:
             "of a token: the draft pool comes out of the slack.",
         )
     algorithm = scenario.speculative_algorithm
-    if sizing.draft_row_bytes or algorithm not in rules_of(scenario.release).charged_draft_kv:
+    if sizing.draft_row_bytes or algorithm not in sizing.resolved.rules.charged_draft_kv:
         return None
     if algorithm in BLOCK_KIND:
         text = f"{algorithm} adds the bytes of its own draft's row, times dcp_size, to every token. Enter them."
@@ -479,7 +471,10 @@ def _ranks(sizing: Sizing) -> Advice | None:
     scenario, ranks = sizing.scenario, sizing.scenario.attn_dp_size
     if ranks == 1:
         return None
-    divisors = {"--max-running-requests": asked_divisor(scenario), "--max-mamba-cache-size": pin_divisor(scenario)}
+    divisors = {
+        "--max-running-requests": asked_divisor(sizing.resolved),
+        "--max-mamba-cache-size": pin_divisor(sizing.resolved),
+    }
     divided = [flag for flag, width in divisors.items() if width > 1]
     flags = f"The engine divides {' and '.join(divided)} by {ranks}, so here " if divided else "Here "
     bytes_of = "" if scenario.model else " Give the bytes of a rank at its attention TP width, tp_size / attn_dp_size."
@@ -497,7 +492,7 @@ def _stages(sizing: Sizing) -> Advice | None:
     overlap = f" It turns overlap off, so S is {sizing.S}." if sizing.resolved.strategy == "extra_buffer" else ""
     charged = (
         "Every rank is charged the largest stage"
-        if rules_of(scenario.release).charges_largest_stage
+        if sizing.resolved.rules.charges_largest_stage
         else f"SGLang {scenario.release} charges every rank all stages"
     )
     give = (
@@ -531,13 +526,13 @@ def _context(sizing: Sizing) -> Advice | None:
 
 def _release(sizing: Sizing) -> Advice | None:
     """What is set and has no effect in this release: the engine does not say so."""
-    scenario, rules = sizing.scenario, rules_of(sizing.scenario.release)
+    scenario, rules = sizing.scenario, sizing.resolved.rules
     idle = []
     if scenario.skip_decode_lock and not rules.reads_skip_decode_lock:
         idle.append("SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK")
     if scenario.mamba_conv_dtype != "bfloat16" and not rules.reads_conv_dtype:
         idle.append("SGLANG_MAMBA_CONV_DTYPE")
-    if scenario.split == "pin" and pin_is_ignored(scenario):
+    if scenario.split == "pin" and pin_is_ignored(sizing.resolved):
         idle.append("--max-mamba-cache-size")
     if not idle:
         return None

@@ -16,20 +16,12 @@ from sizing.basics.units import (
     rest_text,
     stated_ratio_text,
 )
-from sizing.engine.pools import (
-    HEADROOM_BUFFER,
-    SPECULATION_REQUESTS,
-    headroom_rows,
-    is_pinned,
-    pin_divisor,
-    requests_charged,
-    ring_bytes_fixed,
-    window_share,
-)
-from sizing.engine.slots_per_request import page_size_of
+from sizing.engine.kv import HEADROOM_BUFFER, headroom_rows
+from sizing.engine.rank import rings_fixed_bytes
+from sizing.engine.requests import requests_charged
+from sizing.engine.slots import is_pinned, pin_divisor
+from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.engine.split import Split
-from sizing.releases.rules import rules_of
-from sizing.scenario.inputs import Scenario
 
 
 class Comparison(BaseModel):
@@ -115,7 +107,7 @@ def _split_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
 def _tokens_step(sizing: Sizing, now: Split) -> Step:
     scenario, page = sizing.scenario, sizing.resolved.page_size
     rows, formula = f"{count(now.kv_rest_bytes)} // {count(sizing.token_bytes)}", "KV bytes // KV bytes per token"
-    if added := headroom_rows(scenario):
+    if added := headroom_rows(sizing.resolved):
         rows += f" + {count(now.admitted)} x {count(added)} + {HEADROOM_BUFFER}"
         formula += " + max_running_requests x (draft steps x top-k + D) + 100"
     if scenario.max_total_tokens is not None:
@@ -132,7 +124,7 @@ def _tokens_step(sizing: Sizing, now: Split) -> Step:
 def _window_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
     if now.window_cap is None:
         return ()
-    share, page = f"{window_share(sizing.scenario):g}", sizing.resolved.page_size
+    share, page = f"{sizing.resolved.costs.window_share:g}", sizing.resolved.page_size
     return (
         Step(
             quantity="tokens of the window pool",
@@ -156,11 +148,11 @@ def _slots_step(sizing: Sizing, now: Split) -> Step:
 
 def _slots_by_count(sizing: Sizing) -> tuple[str, str]:
     """K by a pin or by the request count, with what it is divided by."""
-    scenario, rules = sizing.scenario, rules_of(sizing.scenario.release)
-    if is_pinned(scenario):
-        width, words, stated = pin_divisor(scenario), "the pin", scenario.max_mamba_cache_size
+    scenario, rules = sizing.scenario, sizing.resolved.rules
+    if is_pinned(sizing.resolved):
+        width, words, stated = pin_divisor(sizing.resolved), "the pin", scenario.max_mamba_cache_size
     else:
-        width = pin_divisor(scenario)
+        width = pin_divisor(sizing.resolved)
         asked = scenario.max_running_requests or (SPECULATION_REQUESTS if scenario.D else None)
         stated = asked or rules.slots_without_radix
         words = "radix cache off: one slot for each request asked" if asked else "radix cache off, no count asked"
@@ -170,19 +162,20 @@ def _slots_by_count(sizing: Sizing) -> tuple[str, str]:
 
 def _slots_by_ratio(sizing: Sizing, ratio: float) -> tuple[str, str]:
     """The formula for K of the release that runs, and the same with the numbers in (engine-sizing.md section 5)."""
-    scenario, rules, D = sizing.scenario, rules_of(sizing.scenario.release), sizing.drafts_charged
+    scenario, rules, D = sizing.scenario, sizing.resolved.rules, sizing.drafts_charged
     slot, r = count(sizing.charged_slot_bytes), stated_ratio_text(ratio)
     rest = rest_text(scenario.rest_gib)
     where = ", budget = rest x r / (1 + r)"
     if rules.drafts == "in every slot":
         drafts, filled = (" // (1 + D)", f" // {1 + D}") if D else ("", "")
-        shared = (" // attn_dp_size", f" // {pin_divisor(scenario)}") if pin_divisor(scenario) > 1 else ("", "")
+        width = pin_divisor(sizing.resolved)
+        shared = (" // attn_dp_size", f" // {width}") if width > 1 else ("", "")
         return (
             f"budget // slot{drafts}{shared[0]}{where}",
             f"{rest} x {r} / (1 + {r}) // {slot}{filled}{shared[1]}",
         )
     if rules.drafts == "before the split":
-        ahead = requests_charged(scenario) * D * sizing.charged_slot_bytes
+        ahead = requests_charged(sizing.resolved) * D * sizing.charged_slot_bytes
         left = f"({rest} - {count(ahead)})" if D else rest
         where = ", budget = (rest - requests x D x slot) x r / (1 + r)" if D else where
         return f"budget // slot{where}", f"{left} x {r} / (1 + {r}) // {slot}"
@@ -199,7 +192,7 @@ def _slots_by_ratio(sizing: Sizing, ratio: float) -> tuple[str, str]:
 def _off_the_budget(sizing: Sizing, padding: bool) -> tuple[str, str]:
     """What comes off the state budget before slots are counted: fixed rings and the padding slot."""
     slot, D = count(sizing.charged_slot_bytes), sizing.drafts_charged
-    fixed = ring_bytes_fixed(sizing.scenario)
+    fixed = _fixed_rings(sizing)
     words, filled = (" - rings", f" - {count(fixed)}") if fixed else ("", "")
     if padding:
         words += " - (1 + D) x slot" if D else " - slot"
@@ -207,10 +200,15 @@ def _off_the_budget(sizing: Sizing, padding: bool) -> tuple[str, str]:
     return words, filled
 
 
+def _fixed_rings(sizing: Sizing) -> int:
+    """Rings that come off the state budget once [bytes]."""
+    return int(rings_fixed_bytes(sizing.resolved, requests_charged(sizing.resolved)))
+
+
 def _kv_bytes_step(sizing: Sizing, now: Split) -> Step:
     """rest less everything that is charged for state."""
-    padding = 1 if rules_of(sizing.scenario.release).charges_padding else 0
-    fixed, reserve = ring_bytes_fixed(sizing.scenario), now.memory.draft_reserve
+    padding = sizing.resolved.rules.padding_slots
+    fixed, reserve = _fixed_rings(sizing), now.memory.draft_reserve
     pieces = [
         ("(K + 1) x slot" if padding else "K x slot", (now.slots + padding) * sizing.charged_slot_bytes),
         ("rings", fixed),
@@ -227,7 +225,7 @@ def _kv_bytes_step(sizing: Sizing, now: Split) -> Step:
 
 def comparisons(sizing: Sizing) -> tuple[Comparison, ...]:
     """The specification's closed forms beside the engine for the split that is set and for r*."""
-    scenario, now, said = sizing.scenario, sizing.now, sizing.predicted
+    now, said = sizing.now, sizing.predicted
     rows = [
         Comparison(
             quantity="r*",
@@ -248,17 +246,17 @@ def comparisons(sizing: Sizing) -> tuple[Comparison, ...]:
         *rows,
         _compared("K, state slots", said.slots, now.slots, _slots_why(sizing)),
         _compared("mamba clamp", said.clamp, now.clamp, _slots_why(sizing)),
-        _compared("KV tokens on one rank", said.kv_tokens, now.kv_rows, _tokens_why(scenario)),
+        _compared("KV tokens on one rank", said.kv_tokens, now.kv_rows, _tokens_why(sizing)),
         _compared("KV cap at L", said.kv_cap, now.kv_cap, "follows from the tokens"),
-        *_whole_pages(scenario, said.kv_cap, now),
+        *_whole_pages(sizing, said.kv_cap, now),
     )
 
 
-def _whole_pages(scenario: Scenario, said: int, now: Split) -> tuple[Comparison, ...]:
+def _whole_pages(sizing: Sizing, said: int, now: Split) -> tuple[Comparison, ...]:
     """Said only where whole pages hold fewer requests than tokens // L."""
     if now.kv_cap_whole_pages == now.kv_cap:
         return ()
-    page = count(page_size_of(scenario) * scenario.dcp_size)
+    page = count(sizing.resolved.page_size * sizing.scenario.dcp_size)
     why = f"a request occupies whole pages of page_size x dcp_size = {page} tokens"
     return (_compared("KV cap in whole pages", said, now.kv_cap_whole_pages, why),)
 
@@ -321,11 +319,11 @@ def _charged_otherwise(sizing: Sizing) -> list[str]:
 
 
 def _slots_why(sizing: Sizing) -> str:
-    scenario, rules = sizing.scenario, rules_of(sizing.scenario.release)
+    scenario, rules = sizing.scenario, sizing.resolved.rules
     if sizing.ring_bytes_per_slot:
         return f"ReplaySSM: a ring of {count(sizing.ring_bytes_per_slot)} bytes is charged on every slot"
-    if ring_bytes_fixed(scenario):
-        return f"ReplaySSM: fixed rings of {count(ring_bytes_fixed(scenario))} bytes and one slot come off the budget"
+    if _fixed_rings(sizing):
+        return f"ReplaySSM: fixed rings of {count(_fixed_rings(sizing))} bytes and one slot come off the budget"
     if sizing.drafts_charged and rules.drafts == "joint":
         return (
             "the engine solves for draft states too (D / S of a slot each, 1 + D padding); the printed code ignores D"
@@ -338,12 +336,13 @@ def _slots_why(sizing: Sizing) -> str:
 _DRAFTS = {"in every slot": "for every slot", "before the split": "off rest before the split"}
 
 
-def _tokens_why(scenario: Scenario) -> str:
+def _tokens_why(sizing: Sizing) -> str:
+    scenario = sizing.scenario
     if scenario.max_total_tokens is not None:
         return "--max-total-tokens caps the pool"
-    page = page_size_of(scenario)
+    page = sizing.resolved.page_size
     pages = f"whole pages of {page}" if page > 1 else "whole slots"
     if scenario.D:
         return f"KV gets rest minus whole slots and draft states, divided by target and draft KV bytes, in {pages}"
-    slots = "K + 1" if rules_of(scenario.release).charges_padding else "K"
+    slots = "K + 1" if sizing.resolved.rules.charges_padding else "K"
     return f"KV gets rest minus {slots} whole slots, in {pages}"

@@ -3,6 +3,7 @@
 from sizing.figures.crossing import crossing_figure
 from sizing.figures.layers import layers_figure, slots_figure, widths_figure
 from sizing.figures.memory import memory_figure
+from sizing.figures.occupancy import occupancy_figure
 from sizing.figures.ratio import ratio_figure
 from sizing.figures.sweep import sweep_figure
 from sizing.figures.theme import DARK, LIGHT, painted
@@ -13,6 +14,7 @@ __all__ = [
     "crossing_figure",
     "layers_figure",
     "memory_figure",
+    "occupancy_figure",
     "painted",
     "ratio_figure",
     "slots_figure",

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal
 from sizing.basics.units import GIB, count, gib, number, ratio_text
-from sizing.engine.pools import is_pinned, ratio_is_ignored
+from sizing.engine.slots import is_pinned, ratio_is_ignored
 from sizing.engine.split import Memory, Split
 from sizing.figures.theme import Figure, axis, inputs, layout, solved_as, source_axis, text
 from sizing.scenario.inputs import DEFAULT_RATIO
@@ -62,11 +62,11 @@ def memory_figure(sizing: Sizing) -> Figure:
 def _bars(sizing: Sizing) -> dict[str, Split | Refusal]:
     """The split that is set and the balanced one; where these are the same, the engine's default beside it."""
     balanced = f"balanced<br>r* = {ratio_text(sizing.r_star)}"
-    if ratio_is_ignored(sizing.scenario) and not is_pinned(sizing.scenario):
+    if ratio_is_ignored(sizing.resolved) and not is_pinned(sizing.resolved):
         return {"now<br>no ratio": sizing.now}
     if sizing.scenario.split == "balanced":
         return {f"default<br>r = {ratio_text(DEFAULT_RATIO)}": sizing.default, balanced: sizing.now}
-    by = "pinned" if is_pinned(sizing.scenario) else f"r = {ratio_text(sizing.ratio_now)}"
+    by = "pinned" if is_pinned(sizing.resolved) else f"r = {ratio_text(sizing.ratio_now)}"
     return {f"now<br>{by}": sizing.now, balanced: sizing.balanced}
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from sizing.answers.curves import Reals, over_ratio, ratio_grid
 from sizing.answers.solve import Sizing
 from sizing.basics.units import count, flag_ratio, ratio_range_text, ratio_text, requests_text
-from sizing.engine.pools import ratio_is_ignored
+from sizing.engine.slots import ratio_is_ignored
 from sizing.engine.split import Split
 from sizing.figures.theme import (
     SMALL,
@@ -105,7 +105,7 @@ def _below(requests: Any, top: float) -> list[float]:
 
 def _marked(sizing: Sizing) -> dict[str, float]:
     """The ratios to mark; one mark where two of them are the same, none where the engine ignores the ratio."""
-    if ratio_is_ignored(sizing.scenario):
+    if ratio_is_ignored(sizing.resolved):
         return {}
     r_star = flag_ratio(sizing.r_star)
     marks = {"r*": r_star}

@@ -6,7 +6,7 @@ from typing import Any
 from sizing.answers.solve import Sizing
 from sizing.answers.sweep import PIN, RATIO, Axis, Sweep, SweepInput, sweep
 from sizing.basics.units import count, flag_ratio, number, ratio_text, stated_ratio_text, tokens_text
-from sizing.engine.pools import is_pinned
+from sizing.engine.slots import is_pinned
 from sizing.figures.theme import (
     LARGE,
     SMALL,
@@ -237,8 +237,8 @@ def _own_cell(sizing: Sizing, found: Sweep) -> tuple[int, int] | None:
 
 def _own(sizing: Sizing, name: SweepInput) -> Any:
     if name == RATIO:
-        return None if is_pinned(sizing.scenario) else sizing.ratio_now
-    if name == PIN and not is_pinned(sizing.scenario):
+        return None if is_pinned(sizing.resolved) else sizing.ratio_now
+    if name == PIN and not is_pinned(sizing.resolved):
         return None
     return getattr(sizing.scenario, name)
 

@@ -113,6 +113,21 @@ class Rules(BaseModel):
     decode_extra_flag: bool
     """Whether the extra rows of a PD decode server have a flag and a default from --max-running-requests alone."""
 
+    @property
+    def padding_slots(self) -> int:
+        """Padding slots that are charged [slots]."""
+        return int(self.charges_padding)
+
+    @property
+    def least_requests(self) -> int:
+        """What a share of --max-running-requests comes to at least [requests per attention-DP rank]."""
+        return int(self.one_request_at_least)
+
+    @property
+    def rings_replace_drafts(self) -> bool:
+        """Whether ReplaySSM for speculation is charged in place of draft states, not beside them."""
+        return self.spec_ring in ("on every slot", "GDN fixed")
+
     def heads_dcp(self, dcp_size: int) -> int:
         """The dcp_size [ranks] that the KV heads of a rank follow: 1 in releases where they follow tp alone."""
         return dcp_size if self.kv_heads_follow_dcp else 1

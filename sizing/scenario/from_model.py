@@ -4,7 +4,9 @@ Source: model-geometry.md through `sizing.models`. Nothing here is rounded: ever
 """
 
 import re
+from collections.abc import Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sizing.basics.dtypes import STATE_ITEMSIZE, KvDtype, StateDtype
@@ -102,8 +104,34 @@ def _ids() -> dict[str, str]:
 
 
 def _twins(item: Entry) -> tuple[str, ...]:
-    """Checkpoints of the same shapes that are named in full."""
-    return tuple(name for name in item.same_shapes if re.fullmatch(r"[\w.-]+/[\w.-]+", name))
+    """Checkpoints of the same shapes that are named in full, without the remark that may follow the name."""
+    named = (name.partition(" (")[0] for name in item.same_shapes)
+    return tuple(name for name in named if re.fullmatch(r"[\w.-]+/[\w.-]+", name))
+
+
+# How checkpoints name their weights' quantisation, which changes no shape.
+_QUANTISED = re.compile(
+    r"[-_.](?:fp8|nvfp4|mxfp4|fp4|bf16|awq|gptq|autoround|w\d+a\d+|int[48]|[48]bit|dynamic|block|mtp|channelwise)$"
+)
+
+
+def named_in(path: str, *, quantised: bool = False) -> str | None:
+    """The catalogue's id for a model path as servers are started with: a name, a folder, a cache's snapshot.
+
+    With `quantised` also that of the checkpoint whose weights it quantises: for where measured bytes confirm it.
+
+    >>> named_in("/data/hub/models--moonshotai--Kimi-K3/snapshots/9f62e4e9"), named_in("/models/Qwen3.8-27B")
+    ('moonshotai/Kimi-K3', 'Qwen/Qwen3.5-27B')
+    """
+    cached = re.search(r"models--([\w.-]+?)--([\w.-]+)", path)
+    whole = "/".join(cached.groups()) if cached else path.rstrip("/")
+    found = _ids().get(whole.lower())
+    last = whole.rpartition("/")[2].lower()
+    while found is None and last:
+        found = _ids().get(last)
+        shorter = _QUANTISED.sub("", last) if quantised else ""
+        last = shorter if shorter != last else ""
+    return found
 
 
 @cache
@@ -127,11 +155,12 @@ def _is_servable(model: str) -> bool:
 
 
 @cache
-def filled(geometry: Geometry, widths: Widths) -> dict[str, Any]:
+def filled(model: str | Geometry, widths: Widths) -> Mapping[str, Any]:
     """The FILLED fields of a scenario with this model [bytes per rank], and the draft's where its layers are stated.
 
-    Raises ModelRefusedError.
+    A name is one of the catalogue. Raises KeyError for any other, and ModelRefusedError.
     """
+    geometry = geometry_of(model) if isinstance(model, str) else model
     tp, rules = widths.attn_tp_size, rules_of(widths.release)
     across = stages(geometry, widths.pp_size)
     whole = state_bytes(geometry, tp, widths.ssm, widths.conv)
@@ -162,7 +191,7 @@ def filled(geometry: Geometry, widths: Widths) -> dict[str, Any]:
     }
     if widths.draft_layers is not None:
         found["draft_kv_bytes_per_token"] = draft_bytes(geometry, widths)
-    return found
+    return MappingProxyType(found)
 
 
 def _row_bytes(geometry: Geometry, widths: Widths, rules: Rules) -> tuple[int, int]:
@@ -228,7 +257,7 @@ def draft_steps(geometry: Geometry, widths: Widths) -> tuple[Step, ...]:
     )
 
 
-def stage_steps(geometry: Geometry, widths: Widths, fields: dict[str, Any]) -> tuple[Step, ...]:
+def stage_steps(geometry: Geometry, widths: Widths, fields: Mapping[str, Any]) -> tuple[Step, ...]:
     """What pipeline stages leave of the bytes, as formulas; empty without stages."""
     if widths.pp_size == 1:
         return ()

@@ -8,7 +8,17 @@ specification (compute-mamba-ratio.md): Kimi-K3 at TP8, whose byte constants fol
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    model_serializer,
+    model_validator,
+)
 
 from sizing.basics.dtypes import KV_ITEMSIZE, STATE_ITEMSIZE, KvDtype, StateDtype
 from sizing.basics.problems import Problem, from_validation, shown
@@ -17,7 +27,7 @@ from sizing.models.geometry import Geometry
 from sizing.models.kv import SWA_FULL_TOKENS_RATIO
 from sizing.models.refusal import ModelRefusedError
 from sizing.releases.rules import LATEST, Release, rules_of
-from sizing.scenario.from_model import FILLED, INKLING_RATIO, Widths, filled, geometry_of
+from sizing.scenario.from_model import FILLED, INKLING_RATIO, Widths, filled
 from sizing.scenario.rest import OWN_DEPLOYMENT, STATED_SOURCES, Checkpoint, RestSource, gpu_named, rest_of
 
 Strategy = Literal["auto", "extra_buffer", "extra_buffer_lazy", "no_buffer"]
@@ -31,7 +41,8 @@ Transfer = Literal["mooncake", "nixl", "ascend", "mori", "fake"]
 LinearBackend = Literal["triton", "flashinfer", "cutedsl", "helion", "flashkda"]
 AttentionBackend = Literal[
     "auto", "triton", "fa3", "fa4", "flashinfer", "flashmla", "trtllm_mha", "trtllm_mla", "cutedsl_mla", "cutlass_mla",
-    "tokenspeed_mla", "torch_native", "flex_attention", "aiter",
+    "tokenspeed_mla", "torch_native", "flex_attention", "dual_chunk_flash_attn", "nsa", "dsa", "aiter", "wave",
+    "ascend", "intel_amx", "intel_xpu",
 ]  # fmt: skip
 MoeBackend = Literal["none", "deepep", "mooncake", "nixl", "mori", "ascend_fuseep", "flashinfer", "megamoe"]
 Algorithm = Literal["EAGLE", "EAGLE3", "NEXTN", "STANDALONE", "NGRAM", "DFLASH", "DSPARK"]
@@ -586,33 +597,77 @@ class Scenario(BaseModel):
         le=MAX_BYTES,
     )
 
+    _said_by_model: dict[str, Any] | None = PrivateAttr(None)  # kept for speed alone, and dropped in a copy
+
+    if not TYPE_CHECKING:  # a type checker knows the fields, and that there are no others
+
+        def __getattr__(self, name: str) -> Any:
+            """A field that was not stated and follows from others: it is asked for anew and never kept."""
+            return _following(self, name) if name in FOLLOWING else super().__getattr__(name)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether every input has the same value, stated or following."""
+        if not isinstance(other, Scenario):
+            return NotImplemented
+        return self.__dict__ == other.__dict__ or all(getattr(self, name) == getattr(other, name) for name in FIELDS)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.__dict__[name] for name in FIELDS if name not in FOLLOWING))
+
+    @model_serializer
+    def _every_input(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in FIELDS}
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """The scenario with other values, which are not checked (`changed` checks them); what follows follows them.
+
+        Raises ValueError for bytes beside a model that says otherwise.
+        """
+        values = dict(update or {})
+        if "rest_gib" in values:
+            values.setdefault("rest_source", "typed in")
+        elif not self.rest_is_stated:
+            values |= {name: DEFAULTS[name] for name in ("rest_gib", "rest_source")}
+        copied = super().model_copy(update=values, deep=deep)
+        copied._said_by_model = None
+        return copied._only_stated()._with_rest()
+
     @model_validator(mode="after")
-    def _model_fills_in(self, info: ValidationInfo) -> Self:
+    def _model_and_bytes_agree(self, info: ValidationInfo) -> Self:
         """The bytes follow from the model; given without one they stand for themselves, given beside it they agree."""
         given = self.model_fields_set.intersection(FILLED)
         geometry = (info.context or {}).get(GEOMETRY)
         if "model" not in self.model_fields_set and (given or geometry):
-            self.__dict__["model"] = ""
-        if not self.model and geometry is None:
-            return self._without_model()._with_default_ratio()
-        fields = _filled(self, geometry)
-        if self.draft_kv_layers is not None and self.draft_kv_bytes_per_token:
-            given |= {"draft_kv_bytes_per_token"}
-        for name in given:
-            if getattr(self, name) != fields[name]:
-                raise ValueError(
-                    f"{label(name)} follows from the model {self.model} here ({fields[name]}, not "
-                    f"{getattr(self, name)}): leave it out, or leave the model empty to type bytes in."
-                )
-        self.__dict__.update(fields)
-        if not self.model:
-            self.__dict__["draft_kv_layers"] = None  # their bytes are stated now
-        return self._with_default_ratio()
+            self._state({"model": ""})
+        for name in FOLLOWING - self.model_fields_set:
+            self.__dict__.pop(name, None)
+        if geometry is not None:
+            values = _filled(self, geometry)
+            self._drop(values)
+            return self._state({**values, "draft_kv_layers": None})  # no name to ask again: its bytes are stated
+        self._only_stated()
+        return self if self.model else self._without_model()
 
-    def _with_default_ratio(self) -> Self:
-        if "mamba_full_memory_ratio" not in self.model_fields_set:
-            self.__dict__["mamba_full_memory_ratio"] = self.default_ratio
+    def _state(self, values: Mapping[str, Any]) -> Self:
+        self.__dict__.update(values)
+        self.model_fields_set.update(values)
         return self
+
+    def _only_stated(self) -> Self:
+        """Keep nothing that the model says. Raises ValueError where other bytes stand beside it."""
+        if self.model:
+            self._drop(_filled(self))
+        return self
+
+    def _drop(self, values: Mapping[str, Any]) -> None:
+        for name in values.keys() & self.__dict__.keys():
+            stated = self.__dict__.pop(name)
+            self.model_fields_set.discard(name)
+            if stated != values[name] and (stated or name != "draft_kv_bytes_per_token"):
+                raise ValueError(
+                    f"{label(name)} follows from the model {self.model} here ({values[name]}, not {stated}): leave it "
+                    "out, or leave the model empty to type bytes in."
+                )
 
     def _without_model(self) -> Self:
         if self.draft_kv_layers is not None:
@@ -714,6 +769,9 @@ class Scenario(BaseModel):
 
     @model_validator(mode="after")
     def _rest_is_found(self) -> Self:
+        return self._with_rest()
+
+    def _with_rest(self) -> Self:
         """What is not stated is the worked example's, estimated, or unknown; 0 stands for what is unknown."""
         if self.rest_gib is None or self.rest_source not in STATED_SOURCES:
             found = rest_of(self)
@@ -728,13 +786,10 @@ class Scenario(BaseModel):
 
     def stated(self) -> dict[str, Any]:
         """Every input that neither the model, where there is one, nor an estimate fills in."""
-        values = self.model_dump()
-        if not self.rest_is_stated:
-            values |= {name: DEFAULTS[name] for name in ("rest_gib", "rest_source")}
-        if not self.model:
-            return values
+        rest = {} if self.rest_is_stated else {name: DEFAULTS[name] for name in ("rest_gib", "rest_source")}
         drafts = () if self.draft_kv_layers is None else ("draft_kv_bytes_per_token",)
-        return {key: value for key, value in values.items() if key not in (*FILLED, *drafts)}
+        follow = (*FILLED, *drafts) if self.model else ()
+        return {name: getattr(self, name) for name in FIELDS if name not in follow} | rest
 
     def differences(self) -> dict[str, Any]:
         """Only the inputs that differ from the worked example, or from the model's own default: what a link or a file
@@ -773,11 +828,25 @@ def widths_of(scenario: Scenario) -> Widths:
     )
 
 
-def _filled(scenario: Scenario, geometry: Geometry | None = None) -> dict[str, Any]:
+def _following(scenario: Scenario, name: str) -> Any:
+    """The value of a field of FOLLOWING that is not stated."""
+    if name == "mamba_full_memory_ratio":
+        return scenario.default_ratio
+    if not scenario.model:
+        return DEFAULTS[name]
+    kept = scenario.__pydantic_private__  # read as it lies: a private attribute costs more than what it saves
+    if not kept:
+        return _filled(scenario).get(name, DEFAULTS[name])
+    if kept["_said_by_model"] is None:
+        kept["_said_by_model"] = dict(_filled(scenario))
+    return kept["_said_by_model"].get(name, DEFAULTS[name])
+
+
+def _filled(scenario: Scenario, geometry: Geometry | None = None) -> Mapping[str, Any]:
     if scenario.tp_size % scenario.attn_dp_size:
         raise ValueError(_NOT_SHARED.format(tp=scenario.tp_size, dp=scenario.attn_dp_size))
     try:
-        return filled(geometry or geometry_of(scenario.model), widths_of(scenario))
+        return filled(geometry or scenario.model, widths_of(scenario))
     except KeyError:
         raise ValueError(
             f"{shown(scenario.model)} is no model of the catalogue. Take one of its names, or leave it empty."
@@ -791,6 +860,8 @@ _NOT_SHARED = "--tp-size {tp} is not a multiple of --attn-dp-size {dp}. Correct 
 
 FIELDS = Scenario.model_fields
 DEFAULTS: dict[str, Any] = {name: field.default for name, field in FIELDS.items()}
+# What follows from other inputs where it is not stated: from the model, and the ratio from the kind of attention.
+FOLLOWING = frozenset((*FILLED, "draft_kv_bytes_per_token", "mamba_full_memory_ratio"))
 
 
 def rest_is_given(scenario: Scenario) -> bool:

@@ -3,12 +3,17 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sizing.engine.slots_per_request import radix_cache_is_on
+from sizing.engine.resolve import resolution
 from sizing.scenario.from_model import FILLED
 from sizing.scenario.inputs import DEFAULTS, FIELDS, Scenario, extra, value_text
 
 STATE_BYTES = ("state_bytes_per_slot", "conv_bytes_per_slot", "state_bytes_all_stages", "ring_bytes_per_position")
 KV_BYTES = ("kv_bytes_per_token",)
+
+
+def _radix_cache_is_on(scenario: Scenario) -> bool:
+    return resolution(scenario).radix_cache
+
 
 # Inputs that change no number unless something else is set; all others always count.
 COUNTS_IF: dict[str, Callable[[Scenario], bool]] = {
@@ -21,9 +26,9 @@ COUNTS_IF: dict[str, Callable[[Scenario], bool]] = {
     "state_bytes_all_stages": lambda scenario: scenario.pp_size > 1,
     "mamba_full_memory_ratio": lambda scenario: scenario.split == "ratio",
     "max_mamba_cache_size": lambda scenario: scenario.split == "pin",
-    "mamba_radix_cache_strategy": radix_cache_is_on,
-    "mamba_track_interval": radix_cache_is_on,
-    "linear_attn_backend": radix_cache_is_on,
+    "mamba_radix_cache_strategy": _radix_cache_is_on,
+    "mamba_track_interval": _radix_cache_is_on,
+    "linear_attn_backend": _radix_cache_is_on,
     "attention_backend": lambda scenario: scenario.enable_unified_memory,
     "index_page_tokens": lambda scenario: scenario.index_page_tokens is not None,
     "disaggregation_decode_enable_radix_cache": lambda scenario: scenario.disaggregation_mode == "decode",

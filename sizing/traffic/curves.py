@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sizing.answers.what_runs import kv_tokens_for
-from sizing.engine.pools import pools_from_slots, rank_of
+from sizing.engine.pools import pools_from_slots
+from sizing.engine.rank import rank_of
 from sizing.traffic.held import Held, demand, in_steps, reach
 from sizing.traffic.mix import Array, Counts
 from sizing.traffic.running import Traffic, Way

@@ -13,8 +13,10 @@ from sizing.answers.optimum import Optimum, best_split
 from sizing.answers.solve import Sizing, solve
 from sizing.basics.problems import Refusal
 from sizing.basics.units import flag_ratio, ratio_text, stated_ratio_text
-from sizing.engine.pools import is_pinned, pin_from_slots, pin_is_ignored, rank_of, ratio_is_ignored
-from sizing.engine.split import PIN, Split, slots_unpinned, solve_split
+from sizing.engine.rank import rank_of
+from sizing.engine.slots import is_pinned, pin_from_slots, pin_is_ignored, ratio_is_ignored, slots_unpinned
+from sizing.engine.split import Split, solve_split
+from sizing.releases.flags import PIN, RATIO
 from sizing.scenario.inputs import Scenario
 from sizing.traffic.held import Held, demand, held, most_in_flight, needed, reach
 from sizing.traffic.mix import Mix
@@ -27,7 +29,6 @@ LONG = 0.5  # of KV: beyond it the factor is no longer kept
 
 # How far the most that KV carries is sought: beyond it other limits bind long before.
 SOUGHT, BEYOND = 2_000, 4  # requests; times what is admitted
-RATIO = "--mamba-full-memory-ratio"
 
 WayName = Literal["as set", "best for this traffic", "r* of the mean length"]
 
@@ -100,9 +101,7 @@ def traffic_of(scenario: Scenario, mix: Mix, risk: float) -> Traffic:
     """Traffic on a deployment, whose L becomes the mean length. Raises RefusedError where its flags are refused."""
     scenario, one, risks = _at_mean(scenario, mix), held(mix.spans), around(risk)
     sizing = solve(scenario)
-    optimum = best_split(
-        scenario, rank_of(scenario), lambda requests: needed(one, requests, risks)[1], flag_ratio(sizing.r_star)
-    )
+    optimum = best_split(rank_of(scenario), lambda requests: needed(one, requests, risks)[1], flag_ratio(sizing.r_star))
     now = sizing.now if isinstance(sizing.now, Split) else None
     return Traffic(
         sizing=sizing,
@@ -172,9 +171,9 @@ def _ways(sizing: Sizing, optimum: Optimum | None, mix: Mix, risk: float) -> tup
 
 def _flag_now(sizing: Sizing) -> str:
     scenario = sizing.scenario
-    if is_pinned(scenario):
+    if is_pinned(sizing.resolved):
         return f"{PIN} {scenario.max_mamba_cache_size}"
-    if ratio_is_ignored(scenario):
+    if ratio_is_ignored(sizing.resolved):
         return f"--max-running-requests {scenario.max_running_requests or 'unset'}"
     return f"{RATIO} {stated_ratio_text(sizing.ratio_now)}"
 
@@ -183,16 +182,14 @@ def _best(sizing: Sizing, optimum: Optimum | None) -> tuple[str | None, Split | 
     """The safe pin of the optimum; in a release that ignores pins a ratio of the range that runs as many."""
     if optimum is None:
         return None, None
-    scenario, rank = sizing.scenario, rank_of(sizing.scenario)
-    if not pin_is_ignored(scenario):
-        flag = f"{PIN} {pin_from_slots(scenario, optimum.pin)}"
-        return flag, solve_split(scenario, rank, flag_ratio(sizing.r_star), optimum.pin, pinned=True)
+    rank = rank_of(sizing.scenario)
+    if not pin_is_ignored(sizing.resolved):
+        flag = f"{PIN} {pin_from_slots(sizing.resolved, optimum.pin)}"
+        return flag, solve_split(rank, flag_ratio(sizing.r_star), optimum.pin, pinned=True)
     ratio = optimum.ratio
     if ratio is None:
         return None, None
-    return f"{RATIO} {stated_ratio_text(ratio)}", solve_split(
-        scenario, rank, ratio, slots_unpinned(scenario, rank, ratio)
-    )
+    return f"{RATIO} {stated_ratio_text(ratio)}", solve_split(rank, ratio, slots_unpinned(rank, ratio))
 
 
 def _way(name: WayName, flag: str, split: Split, mix: Mix, risk: float) -> Way:

@@ -14,7 +14,10 @@ from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.optimum import most_by_state
 from sizing.answers.what_runs import kv_tokens_for, last_that_holds, slots_for
-from sizing.engine.pools import asked_divisor, asking, pin_from_slots, pin_is_ignored, pools_from_slots, rank_of
+from sizing.engine.pools import pools_from_slots
+from sizing.engine.rank import asking, rank_of
+from sizing.engine.requests import asked_divisor
+from sizing.engine.slots import pin_from_slots, pin_is_ignored
 from sizing.scenario.inputs import MAX_REQUESTS
 from sizing.traffic.held import needed
 from sizing.traffic.running import Traffic, Way, around
@@ -97,16 +100,16 @@ def room(traffic: Traffic, workload: Workload) -> Room | None:
     scenario = traffic.sizing.scenario
     rank, risks = rank_of(scenario), around(traffic.risk)
     sessions, slots, tokens = _each(traffic, workload)
-    if pin_is_ignored(scenario):
+    if pin_is_ignored(rank.resolved):
         return None
-    wanted = np.arange(1, min(most_by_state(rank), MAX_REQUESTS // asked_divisor(scenario)) + 1)
+    wanted = np.arange(1, min(most_by_state(rank), MAX_REQUESTS // asked_divisor(rank.resolved)) + 1)
     kept = slots_for(rank, wanted) + sessions * slots
-    left = kv_tokens_for(pools_from_slots(asking(scenario, rank, wanted), kept), wanted) - sessions * tokens
+    left = kv_tokens_for(pools_from_slots(asking(rank, wanted), kept), wanted) - sessions * tokens
     runs = last_that_holds(0, len(wanted), lambda C: C == 0 or int(left[C - 1]) >= needed(traffic.one, C, risks)[1])
     if runs == 0:
         return None
-    pin = pin_from_slots(scenario, int(kept[runs - 1]))
-    return Room(runs=runs, pin=pin, asked=runs * asked_divisor(scenario))
+    pin = pin_from_slots(rank.resolved, int(kept[runs - 1]))
+    return Room(runs=runs, pin=pin, asked=runs * asked_divisor(rank.resolved))
 
 
 def _each(traffic: Traffic, workload: Workload) -> tuple[int, int, int]:

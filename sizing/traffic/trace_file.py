@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, NoReturn, cast
 
+from sizing.basics.files import opened
 from sizing.basics.problems import shown
 
 MAX_BYTES = 2**30  # of a file and of what a .gz holds: 40 to 60 million requests as CSV
@@ -98,7 +99,7 @@ def trace_file(path: str | os.PathLike[str], name: str = "") -> TraceFile:
 
 
 def _looked_at(file: Path, found: TraceFile) -> TraceFile:
-    with file.open("rb") as raw:
+    with opened(file) as raw:
         size = os.fstat(raw.fileno()).st_size
         if size > MAX_BYTES:
             found.fail(_too_large(f"is {size / 2**30:.1f} GiB", found.name), "too_large")

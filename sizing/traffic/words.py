@@ -6,7 +6,7 @@ Requests, slots and tokens are per rank, and the words say so where there is mor
 from collections.abc import Mapping
 
 from sizing.basics.units import count, number, percent, ratio_range_text, requests_text
-from sizing.engine.pools import pin_is_ignored
+from sizing.engine.slots import pin_is_ignored
 from sizing.explain.launch_flags import pin_words
 from sizing.traffic.held import Held
 from sizing.traffic.mix import Counts, Mix
@@ -53,8 +53,8 @@ def synthetic(mix: Mix) -> str:
 
 def best_words(traffic: Traffic) -> str:
     """How the flag of the best split comes about, and the ratios that give the same or more; one line."""
-    best, scenario = traffic.optimum, traffic.sizing.scenario
-    if best is None or pin_is_ignored(scenario):
+    best = traffic.optimum
+    if best is None or pin_is_ignored(traffic.sizing.resolved):
         return ""
     said = pin_words(traffic.sizing, best)
     if best.ratio_low is None:
@@ -285,7 +285,7 @@ def residency_rows(found: Mapping[WayName, Residency], traffic: Traffic) -> list
 
 def room_words(room: Room | None, traffic: Traffic) -> str:
     """The split that keeps every session, as it is typed."""
-    if pin_is_ignored(traffic.sizing.scenario):
+    if pin_is_ignored(traffic.sizing.resolved):
         return f"SGLang {traffic.sizing.scenario.release} ignores a pin, so no slots can be kept for them."
     if room is None:
         return "No pin keeps all of these sessions and runs a request beside them."

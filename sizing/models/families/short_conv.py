@@ -18,6 +18,9 @@ from sizing.models.state import CcaState, SconvState, ShortConvState
 
 LFM2_TYPES = {**dict.fromkeys(("conv", "short_conv"), "state"), "full_attention": "kv"}
 
+# The configuration class's own default (catalogue, thinkingmachines/Inkling) [tokens].
+INKLING_WINDOW = 512
+
 
 def lfm2(fields: Fields) -> Layout:
     """Layers by type; older files list the attention layers in full_attn_idxs [0-indexed] instead."""
@@ -95,7 +98,7 @@ def inkling(fields: Fields) -> Layout:
             full=full,
             sliding=sliding,
             sliding_layers=tuple(layer for layer in layers if layer in local),
-            window=fields.whole("sliding_window_size"),
+            window=fields.whole("sliding_window_size") if fields.has("sliding_window_size") else INKLING_WINDOW,
             draft_window_layers=fields.wholes("mtp_local_layer_ids") if fields.has("mtp_local_layer_ids") else (),
         ),
     )

@@ -1,0 +1,65 @@
+"""How many requests are asked for, charged and admitted.
+
+Source: engine-sizing.md sections 5 (`reqs`) and 7 (`resolve_max_num_reqs`).
+"""
+
+from functools import reduce
+
+import numpy as np
+
+from sizing.engine.resolved import Numeric, Rank, Resolved
+from sizing.engine.slots_per_request import SPECULATION_REQUESTS
+
+# Section 7: estimate = clamp(int(tokens / context_len * 512), 2048, 4096).
+ESTIMATE_FACTOR, ESTIMATE_LOW, ESTIMATE_HIGH = 512, 2048, 4096
+TOKENS_PER_REQUEST = 2  # section 7: never more requests than tokens // 2
+
+
+def requests_charged(resolved: Resolved) -> int:
+    """Requests of one attention-DP rank whose drafts or rings are charged [requests]."""
+    asked = resolved.scenario.max_running_requests or SPECULATION_REQUESTS
+    width = resolved.scenario.attn_dp_size if resolved.rules.drafts_over_dp else 1
+    return max(resolved.rules.least_requests, asked // width)
+
+
+def requests_asked(resolved: Resolved) -> int | None:
+    """What admission aims for on one rank [requests]: the share of the flag, 48 under speculation, or None."""
+    asked, width = resolved.max_running_requests, asked_divisor(resolved)
+    return max(resolved.rules.least_requests, asked // width) if asked is not None and width > 1 else asked
+
+
+def asked_divisor(resolved: Resolved) -> int:
+    """What admission divides --max-running-requests by: the attention-DP width, in releases that do, else 1."""
+    rule = resolved.rules.asked_over_dp
+    divided = rule == "always" or (rule == "under speculation" and resolved.scenario.D > 0)
+    return resolved.scenario.attn_dp_size if divided else 1
+
+
+def admitted(rank: Rank, rows: Numeric, clamp: Numeric) -> Numeric:
+    """max_running_requests of one rank [requests], as its release caps them; 0 where no KV is left."""
+    caps = [clamp]
+    if rank.requests_asked is not None:
+        caps.append(rank.requests_asked)
+    if caps_by_estimate(rank):
+        caps.append(estimate(rank, rows))
+    if caps_by_tokens(rank):
+        caps.append(rows // TOKENS_PER_REQUEST)
+    return np.where(rows > 0, np.maximum(reduce(np.minimum, caps), 0), 0)
+
+
+def estimate(rank: Rank, rows: Numeric) -> Numeric:
+    """The engine's own guess at running requests [requests] from rows of one rank and the context length."""
+    guess = np.trunc(rows / rank.context_length * ESTIMATE_FACTOR).astype(np.int64)
+    return np.clip(guess, ESTIMATE_LOW, ESTIMATE_HIGH)
+
+
+def caps_by_estimate(rank: Rank) -> bool:
+    """Whether the engine's estimate is one of the caps."""
+    return rank.requests_asked is None or rank.rules.asked_capped_by == "estimate"
+
+
+def caps_by_tokens(rank: Rank) -> bool:
+    """Whether tokens // 2 is one of the caps."""
+    if rank.requests_asked is None:
+        return rank.rules.estimate_capped_by_tokens
+    return rank.rules.asked_capped_by == "tokens // 2"

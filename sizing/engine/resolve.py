@@ -1,0 +1,49 @@
+"""From a scenario to what its release and its model make of it, once: everything that stands before memory is split."""
+
+from sizing.basics.problems import RefusedError
+from sizing.engine.byte_costs import byte_costs
+from sizing.engine.refused_flags import refusal_of
+from sizing.engine.resolved import Resolved
+from sizing.engine.slots_per_request import SPECULATION_REQUESTS, slot_uses, what_runs
+from sizing.releases.architectures import support_of
+from sizing.releases.rules import rules_of
+from sizing.scenario.inputs import Scenario
+
+
+def resolve(scenario: Scenario) -> Resolved:
+    """What runs. Raises RefusedError for flags that the engine refuses.
+
+    >>> from sizing import Scenario
+    >>> [use.count for use in resolve(Scenario()).uses]
+    [3, 2]
+    """
+    resolved = resolution(scenario)
+    if resolved.refusal:
+        raise RefusedError(resolved.refusal)
+    return resolved
+
+
+def slots_per_request(scenario: Scenario) -> int:
+    """S [slots per running request]. Raises RefusedError like `resolve`."""
+    return resolve(scenario).S
+
+
+def resolution(scenario: Scenario) -> Resolved:
+    """The same without raising: a refusal stands in it."""
+    rules, support = rules_of(scenario.release), support_of(scenario.architecture, scenario.release)
+    runs = what_runs(scenario, rules, support)
+    resolved = Resolved(
+        scenario=scenario,
+        rules=rules,
+        support=support,
+        strategy=runs.strategy,
+        radix_off_why=runs.radix_off_why,
+        overlap=runs.overlap,
+        page_size=runs.page_size,
+        uses=slot_uses(scenario, rules, runs),
+        max_running_requests=scenario.max_running_requests or (SPECULATION_REQUESTS if scenario.D else None),
+        refusal=None,
+        costs=byte_costs(scenario, rules),
+    )
+    refusal = refusal_of(resolved)
+    return resolved.model_copy(update={"refusal": refusal}) if refusal else resolved

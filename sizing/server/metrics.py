@@ -1,0 +1,108 @@
+"""`/metrics`: Prometheus text of one or many scrapes, and `/v1/loads?format=prometheus`.
+
+Source: running-server.md 4.1, 4.3 and 4.4. A scrape ends where the same series comes again, or where the recorder
+writes its mark. A value counts only where its line is there to its end.
+"""
+
+import math
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from sizing.bootlog.prefix import Rank
+from sizing.server.columns import Key, Table, row
+
+MARK = "# scrape "  # the recorder's, with the seconds since 1970
+
+# What is read, by name without its prefix. Since 0.5.10 token_usage is the fullest pool's and full_token_usage KV's.
+GAUGES = {
+    "num_running_reqs": "running", "num_queue_reqs": "queued", "num_waiting_reqs": "queued",
+    "num_used_tokens": "tokens", "full_token_usage": "kv", "token_usage": "any", "mamba_usage": "state",
+    "mamba_used_tokens": "slots", "mamba_evictable_tokens": "cached", "mamba_available_tokens": "free",
+    "max_total_num_tokens": "capacity", "page_size": "page", "context_len": "context",
+    "max_running_requests": "limit", "num_retracted_requests_total": "retracted",
+    "kv_cache_memory_usage_gb": "kv_gib", "weight_memory_usage_gb": "weights_gib",
+    "graph_memory_usage_gb": "graphs_gib", "startup_available_gpu_memory_gb": "begin_gib",
+}  # fmt: skip
+
+_LINE = re.compile(
+    rf"\n(?:{re.escape(MARK)}(?P<mark>\d{{9,11}}(?:\.\d{{1,9}})?)(?=\s)"
+    r"|sglang[:_](?P<name>\w{1,60}+)(?:\{(?P<labels>[^}\n]{0,2000}+)\})? (?P<value>[-+.\w]{1,32}+)"
+    r"(?: (?P<milliseconds>\d{10,16}))?(?=[ \t]*\r?\n))"
+)
+_LABEL = re.compile(r'(\w{1,40})="([^"\n]{0,200})"')
+_NUMBER = re.compile(r"\d{1,20}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,2})?")
+SOURCES = ("instance", "pod", "server", "node")  # labels that a collector adds
+
+
+class Scrape(NamedTuple):
+    """What one rank said at one time, by the names in GAUGES."""
+
+    key: Key
+    values: dict[str, float]
+
+    @property
+    def row(self) -> Table:
+        """As a row of the table."""
+        return row(self.values)
+
+
+class Metrics:
+    """Takes texts in order and gives scrapes as they are complete."""
+
+    def __init__(self) -> None:
+        self._time = math.nan
+        self._open: dict[tuple[str, str], dict[str, float]] = {}
+        self._seen: set[tuple[str, str]] = set()
+
+    def scrapes(self, text: str) -> list[Scrape]:
+        """The scrapes that a text completes. It begins with a newline, and its lines are whole."""
+        found: list[Scrape] = []
+        for match in _LINE.finditer(text):
+            if match["mark"]:
+                found += self.close()
+                self._time = float(match["mark"])
+            elif name := GAUGES.get(match["name"]):
+                value = number_of(match["value"])
+                series = (match["name"], match["labels"] or "")
+                if value is None:
+                    continue
+                if series in self._seen:
+                    found += self.close()
+                self._seen.add(series)
+                values = self._open.setdefault(_whose(series[1]), {})
+                values.setdefault(name, value)
+                if match["milliseconds"]:
+                    values.setdefault("time", float(match["milliseconds"]) / 1000)
+        return found
+
+    def close(self) -> list[Scrape]:
+        """The scrape that is open; to be called at the end."""
+        found = []
+        for (source, rank), values in self._open.items():
+            # Without full_token_usage it is a release before 0.5.10, or a scrape that lost it: then the fullest pool's
+            # share is KV's unless it is the state pool's.
+            if "kv" not in values and "any" in values and values["any"] != values.get("state"):
+                values["kv"] = values["any"]
+            values.setdefault("time", self._time)
+            if values.keys() - {"time"}:
+                found.append(Scrape(Key("metrics", source, rank), values))
+        self._open, self._seen = {}, set()
+        return found
+
+
+def number_of(text: str) -> float | None:
+    """A value that a gauge of ours may have: a finite number, not below 0."""
+    if not _NUMBER.fullmatch(text):
+        return None
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+@lru_cache(maxsize=4096)
+def _whose(labels: str) -> tuple[str, str]:
+    """Instance and rank of a series' labels."""
+    found = dict(_LABEL.findall(labels))
+    numbers = {name: found.get(f"{name}_rank", "") for name in ("dp", "pp", "tp")}
+    rank = Rank(**{name: int(text) for name, text in numbers.items() if text.isdecimal() and len(text) < 6})
+    return next((found[name] for name in SOURCES if name in found), ""), rank.name

@@ -1,0 +1,90 @@
+"""The verdict on a running server, in one or two sentences, number first."""
+
+from collections.abc import Iterator
+
+from sizing.answers.solve import Sizing
+from sizing.basics.units import count, number, percent, ratio_text
+from sizing.engine.split import Split
+from sizing.server.facts import RankFacts, ServerFacts
+from sizing.server.reading import Ended
+
+DIED = {
+    "new request": "The server ended because a new request found no state slot, with KV free or not",
+    "chunk border": "The server ended because a chunk border needs one more state slot and all were locked, with KV "
+    "free or not",
+    "kv": "A request was aborted because KV was full and no other was left to retract",
+}
+
+
+def verdict(facts: ServerFacts, sizing: Sizing | None = None) -> str:
+    """What held the server back, what would run instead, and the slots that a request holds.
+
+    `sizing` is the same deployment solved at the length in use.
+    """
+    return " ".join((*_occupancy(facts, sizing), *(died(end, facts) for end in facts.ends))) or (
+        "The server says what it is, and nothing of its load: add /metrics, or lines of its log."
+    )
+
+
+def died(end: Ended, facts: ServerFacts) -> str:
+    """Why a server died with free KV, and the pin that prevents it: one slot more than S for each request."""
+    words = DIED[end.why]
+    if end.why == "kv":
+        return f"{words}: that request is longer than the pool. Raise KV, or lower --context-length."
+    main = facts.main
+    limit = facts.limit
+    S = main.S if main else None
+    if limit is not None and S is not None:
+        pin = f"{count(limit)} x {S} + 1 = {count(limit * S + 1)}"
+    else:
+        pin = "C x S + 1, C the requests that run and S the slots that each may hold"
+    return f"{words}: set --max-mamba-cache-size to at least {pin}."
+
+
+def _occupancy(facts: ServerFacts, sizing: Sizing | None) -> Iterator[str]:
+    main = facts.main
+    if main is None or main.shares is None:
+        return
+    tail = [*_better(sizing), *_held(main, sizing)]
+    yield f"{_limit(main)}{': ' + '; '.join(tail) if tail else ''}."
+    if facts.retracted:
+        times = "once" if facts.retractions == 1 else f"{count(facts.retractions)} times"
+        how = f" {times}" if facts.retractions else ""
+        requests = "1 request was" if facts.retracted == 1 else f"{count(facts.retracted)} requests were"
+        yield f"KV ran full{how} and {requests} put back."
+
+
+def _limit(main: RankFacts) -> str:
+    assert main.shares is not None
+    most = main.shares.most
+    if most == "state":
+        return f"State pool full {percent(main.state_full or 0)} of the time, {_never('KV', main.peaks.kv)}"
+    if most == "kv":
+        return f"KV short {percent(main.kv_full or 0)} of the time, {_never('state pool', main.peaks.state)}"
+    if most == "cap":
+        cap = f"The cap of {count(main.limit)} requests" if main.limit else "A cap on requests"
+        pools = f"{_never('state pool', main.peaks.state)}, {_never('KV', main.peaks.kv)}"
+        return f"{cap} held {percent(main.shares.cap)} of the time, {pools}"
+    pools = f"{_never('state pool', main.peaks.state)}, {_never('KV', main.peaks.kv)}"
+    if most == "other":
+        return f"Requests waited {percent(main.shares.other)} of the time with neither pool short, {pools}"
+    return f"No request waited: {pools}"
+
+
+def _never(pool: str, share: float | None) -> str:
+    return f"{pool} not said" if share is None else f"{pool} never above {percent(share)}"
+
+
+def _better(sizing: Sizing | None) -> Iterator[str]:
+    """The split that runs more at the length in use, where there is one."""
+    if sizing is None or sizing.optimum is None or not isinstance(sizing.now, Split):
+        return
+    balanced = sizing.balanced
+    if isinstance(balanced, Split) and balanced.ratio is not None and balanced.runs > sizing.now.runs:
+        yield f"r = {ratio_text(float(f'{balanced.ratio:.2g}'))} runs {count(balanced.runs)}"
+
+
+def _held(main: RankFacts, sizing: Sizing | None) -> Iterator[str]:
+    reserved = sizing.S if sizing else main.S
+    if main.held is not None:
+        yield f"held {number(main.held, 1)} slots a request" + (f", {reserved} reserved" if reserved else "")

@@ -1,0 +1,1 @@
+python -m sglang.launch_server --model-path zai-org/GLM-5.3-Flash --context-length 262144 --kv-cache-dtype fp8_e4m3 --mem-fraction-static 0.90 --chunked-prefill-size 1024 --max-prefill-tokens 2048 --max-running-requests 16 --disable-cuda-graph

@@ -1,0 +1,1 @@
+sglang serve --model-path LibertAIDAI/GLM-5.3-Flash-NVFP4 --tp 2 --nnodes 2 --speculative-algorithm DFLASH --speculative-num-draft-tokens 5 --max-running-requests 8 --context-length 131072 --max-total-tokens 262144

@@ -1,0 +1,361 @@
+"""Each format of each release is read right: what a line, a scrape or an answer says is what the facts hold."""
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+from sizing import Scenario, solve
+from sizing.engine.unified import unified
+from sizing.releases.rules import RELEASES
+from sizing.server import ServerFacts, read_server, read_server_chunks
+from sizing.server.answer import server_answer, serving
+from sizing.server.beside import beside
+from sizing.server.inputs import boot_lines, inputs_of_server, model_of, rows_of
+from sizing.server.said import MAX_JSON
+from sizing.server.verdict import verdict
+from tests.server_texts import ASSERTIONS, UNIFIED, Moment, Server, pretty, since
+
+MOMENTS = [Moment(second, 51, 9 - second % 3, 478_691 + 51 * second, 204, 20) for second in range(12)]
+
+
+def read(text: str) -> ServerFacts:
+    """A text that says something."""
+    facts = read_server(text)
+    assert facts is not None
+    return facts
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("role", ["", "drafts", "decode", "window"])
+def test_decode_lines(release: str, role: str) -> None:
+    """Both pools, running and waiting, K and the slots held, whatever the release prints between them."""
+    server = Server(release, role=role)
+    main = read("".join(map(server.decode, MOMENTS))).main
+    assert main is not None
+    assert (main.samples, main.seconds, main.rank, main.format) == (12, 11, "TP0", "batch lines")
+    assert (main.peaks.running, main.peaks.queued, main.peaks.slots) == (51, 9, 204)
+    assert (main.peaks.kv, main.peaks.state) == (0.41, 0.79)
+    assert main.held == 4.0
+    assert main.tokens_per_request == pytest.approx(478_691 / 51 + 5.5, abs=0.6)
+    assert main.slots_between is not None
+    assert main.slots_between.holds(257)
+    assert (main.limit, main.limit_from, main.limit_kind, main.S) == (51, "observed", "state", 5)
+    assert main.shares is not None
+    assert main.shares.state == main.state_full == 1.0
+    assert [point.queued for point in main.points] == [moment.queued for moment in MOMENTS]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("role", ["", "prefill"])
+def test_prefill_lines(release: str, role: str) -> None:
+    """Prefill lines tell occupancy and the queue, not the slots."""
+    server = Server(release, role=role)
+    main = read("".join(map(server.prefill, MOMENTS))).main
+    assert main is not None
+    assert (main.samples, main.peaks.running, main.peaks.queued, main.peaks.kv) == (12, 51, 9, 0.41)
+    assert (main.held, main.tokens_per_request, main.slots) == (None, None, None)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_retraction_lines(release: str) -> None:
+    """How often, and how many; eight TP ranks that all print it are one."""
+    ranks = [Server(release, rank=f"TP{rank}") for rank in range(8)]
+    text = "".join(rank.retraction(second, 2, aborted=1) for second in (5, 9, 70) for rank in ranks)
+    facts = read("".join(map(ranks[0].decode, MOMENTS)) + text)
+    assert (facts.retractions, facts.retracted) == (3, 6)
+    assert facts.main is not None
+    assert facts.main.aborted == (3 if release == "0.5.4" else 0)
+    assert "KV ran full 3 times and 6 requests were put back." in verdict(facts)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_scrapes(release: str) -> None:
+    """One or many scrapes: K as the sum of three gauges since 0.5.12, slots in use, the counter of retractions."""
+    server = Server(release)
+    facts = read("".join(server.scrape(at, retracted=3 + at.second) for at in MOMENTS))
+    main = facts.main
+    assert main is not None
+    assert (main.format, main.samples, main.seconds, main.rank) == ("metrics", 12, 11, "TP0")
+    assert main.peaks.running == 51
+    assert main.peaks.kv == pytest.approx(MOMENTS[-1].tokens / server.tokens)
+    assert main.peaks.state == (pytest.approx(204 / 257) if since(release, "0.5.5") else None)
+    assert (main.slots, main.cached, main.held) == ((257, 20, 4) if since(release, "0.5.12") else (None, None, None))
+    assert facts.retracted == (11 if since(release, "0.5.7") else 0)
+    assert main.kv_tokens == (server.tokens if since(release, "0.5.6") else None)
+
+
+def test_scrapes_without_marks_or_times() -> None:
+    """A scrape ends where the same series comes again; without times every one counts the same."""
+    server = Server()
+    main = read("".join(server.scrape(at, mark=False) for at in MOMENTS)).main
+    assert main is not None
+    assert (main.samples, main.seconds) == (12, None)
+    assert main.shares is not None
+    assert main.shares.state == 1
+
+
+def test_ranks_and_instances_are_apart() -> None:
+    """Each rank of each instance has a series of its own."""
+    ranks = [Server(rank=f"DP{rank} TP0") for rank in range(4)]
+    text = "".join(rank.scrape(at) for at in MOMENTS[:3] for rank in ranks)
+    text += "".join(rank.scrape(at, labels='instance="b:3"') for at in MOMENTS[:3] for rank in ranks[:1])
+    found = {(rank.source, rank.rank): rank.samples for rank in read(text).ranks}
+    assert found == {**{("", f"DP{rank} TP0"): 3 for rank in range(4)}, ("b:3", "DP0 TP0"): 3}
+    lines = "".join(rank._replace(source="pod-1  | ").decode(at) for at in MOMENTS for rank in ranks)
+    assert {(rank.source, rank.rank, rank.samples) for rank in read(lines).ranks} == {
+        ("pod-1", f"DP{rank} TP0", 12) for rank in range(4)
+    }
+
+
+@pytest.mark.parametrize("release", [release for release in RELEASES if since(release, "0.5.8")])
+def test_loads(release: str) -> None:
+    """/v1/loads knows the limit and KV, and no state pool."""
+    server = Server(release)
+    facts = read("".join(json.dumps(server.loads(at)) + "\n" for at in MOMENTS))
+    main = facts.main
+    assert main is not None
+    assert (main.format, main.samples, main.seconds, main.rank) == ("loads", 12, 11, "DP0")
+    assert (facts.limit, main.limit_from, main.kv_tokens, main.peaks.state) == (51, "loads", server.tokens, None)
+
+
+def test_loads_as_prometheus_and_of_old_releases() -> None:
+    """The same numbers in Prometheus' form; /get_load of 0.5.4 to 0.5.20 tells those that wait alone."""
+    text = "".join(
+        f'sglang_{name}{{dp_rank="1"}} {value}\n'
+        for name, value in {"num_running_reqs": 5, "num_waiting_reqs": 2, "max_running_requests": 9}.items()
+    )
+    main = read(text).main
+    assert main is not None
+    assert (main.rank, main.limit, main.peaks.running, main.peaks.queued) == ("DP1", 9, 5, 2)
+    old = read('[{"dp_rank": 0, "num_reqs": 7, "num_waiting_reqs": 3, "num_tokens": 900}]\n').main
+    assert old is not None
+    assert (old.peaks.running, old.peaks.queued) == (None, 3)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("write", [json.dumps, pretty], ids=["line", "pretty"])
+def test_server_info(release: str, write: Any) -> None:
+    """K as solved, the requests that run since 0.5.8, tokens, memory, and the arguments as a boot log has them."""
+    server = Server(release)
+    facts = read(write(server.info(max_running_requests=200)) + "\n")
+    info = facts.info
+    assert info is not None
+    assert (info.version, info.release, info.tokens) == (release, release, server.tokens)
+    assert (facts.slots, facts.limit) == (257, 51 if since(release, "0.5.8") else None)
+    settings = info.settings
+    assert (settings.tp_size, settings.page_size, settings.max_running_requests) == (8, 64, 200)
+    assert (settings.strategy, settings.max_mamba_cache_size) == ("extra_buffer", None)
+    (rank,) = info.ranks
+    assert rank.kv_gib is not None
+    assert rank.kv_gib.holds(1_167_616 * 13_824 / 2**30)  # a padding page more than the tokens
+    assert rank.graphs_gib is not None
+    assert rank.graphs_gib.value == 1.75
+
+
+def test_server_info_is_a_scenario() -> None:
+    """With the model that the path names: bytes from its geometry, rest from K and tokens, and the same split."""
+    info = read(json.dumps(Server().info()) + "\n").info
+    assert info is not None
+    assert model_of(info) == "moonshotai/Kimi-K3"
+    found = inputs_of_server(info, L=9216)
+    assert found.scenario is not None, found.why_not
+    assert found.rest is not None
+    assert found.rest.holds(28.529)
+    assert found.rest.high - found.rest.low < 0.001
+    sizing = solve(found.scenario)
+    now = solve(Scenario()).now
+    assert (sizing.now.slots, sizing.now.kv_rows, sizing.now.admitted) == (257, 1_167_552, 51)  # type: ignore[union-attr]
+    assert sizing.now.runs == now.runs  # type: ignore[union-attr]
+    assert (found.inputs.sources["release"], found.inputs.sources["model"]) == ("server_info", "model geometry")
+    log = boot_lines(info)
+    assert "max_mamba_cache_size: 257," in log
+    assert "max_running_requests=51" in log
+
+
+def test_server_info_without_its_model() -> None:
+    """The bytes of a slot are in no field: they are asked for, and once given rest follows."""
+    info = read(json.dumps(Server().info(model_path="/models/own-finetune")) + "\n").info
+    assert info is not None
+    found = inputs_of_server(info)
+    assert (found.scenario, found.rest) == (None, None)
+    assert found.why_not.startswith("State bytes per slot are in no field of /server_info")
+    given = inputs_of_server(info, state_bytes_per_slot=56_171_520, conv_bytes_per_slot=1_907_712, L=9216)
+    assert given.rest is not None
+    assert given.rest.holds(28.529)
+    assert inputs_of_server(info, model="moonshotai/Kimi-K3").rest is not None
+
+
+def test_a_model_that_did_not_run_is_told() -> None:
+    """Where no rest gives what runs, nothing is made up."""
+    info = read(json.dumps(Server(slots=300).info()) + "\n").info
+    assert info is not None
+    found = inputs_of_server(info)
+    assert (found.scenario, found.rest) == (None, None)
+    assert "No rest gives the 300 slots" in found.why_not
+
+
+def test_rows_under_dcp() -> None:
+    """The tokens of an answer are rows up to 0.5.20 and logical since 0.5.21."""
+    for release, tokens in (("0.5.20", 100_000), ("0.5.21", 800_000)):
+        info = read(json.dumps(Server(release, tokens=tokens).info(dcp_size=8)) + "\n").info
+        assert info is not None
+        assert inputs_of_server(info).inputs.values["dcp_size"] == 8
+        assert rows_of(info) == 100_000
+
+
+@pytest.mark.parametrize("cut", [0.3, 0.6, 0.95])
+def test_an_answer_that_breaks_off(cut: float) -> None:
+    """What stands before the break counts; a number at the break does not."""
+    text = json.dumps(Server().info())
+    facts = read_server(text[: int(len(text) * cut)])
+    if facts is not None:
+        assert facts.info is not None
+        assert facts.slots in (None, 257)
+    assert read(text[: text.rindex("257") + 2]).slots is None  # 25, or 257?
+
+
+@pytest.mark.parametrize("kind", ASSERTIONS)
+def test_the_end_of_a_server(kind: str) -> None:
+    """It is said why a server died with KV free, and which pin prevents it."""
+    server = Server()
+    facts = read("".join(map(server.decode, MOMENTS)) + "Traceback (most recent call last):\n" + ASSERTIONS[kind])
+    assert [end.why for end in facts.ends] == [kind]
+    assert "set --max-mamba-cache-size to at least 51 x 5 + 1 = 256." in verdict(facts)
+    assert server_answer(facts).notices[-1].about == "died_later"
+
+
+def test_mixed_in_one_text() -> None:
+    """A boot log, an answer, scrapes and lines in one file: each is read, and the answer's K and limit count."""
+    server = Server()
+    text = "Mamba Cache is allocated. max_mamba_cache_size: 257, conv_state size: 0.46GB, ssm_state size: 13.04GB\n"
+    text += "$ curl localhost:30000/server_info\n" + pretty(server.info())
+    for at in MOMENTS:
+        text += server.decode(at) + server.scrape(at) + json.dumps(server.loads(at)) + "\n" + server.prefill(at)
+    text += 'INFO:     127.0.0.1:3000 - "POST /generate HTTP/1.1" 200 OK\n'
+    facts = read(text)
+    assert set(facts.formats) == {"server_info", "batch lines", "metrics", "loads"}
+    assert {rank.format: rank.samples for rank in facts.ranks} == {"batch lines": 24, "metrics": 12, "loads": 12}
+    assert all(rank.limit == 51 for rank in facts.ranks)
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda line: "sglang-1  | " + line,
+        lambda line: "\x1b[32m" + line.rstrip("\n") + "\x1b[0m\n",
+        lambda line: json.dumps({"log": line, "stream": "stderr"}) + "\n",
+        lambda line: line.replace("\n", "\r\n"),
+        lambda line: line.replace(" TP0]", ".123 TP0]"),
+        lambda line: line,
+    ],
+    ids=["compose", "colours", "docker", "windows", "milliseconds", "plain"],
+)
+def test_collectors(wrap: Any) -> None:
+    """What a collector makes of a line does not change what it says."""
+    text = "".join(wrap(Server().decode(at)) for at in MOMENTS)
+    plain, found = read("".join(map(Server().decode, MOMENTS))).main, read(text).main
+    assert plain is not None
+    assert found is not None
+    assert (found.samples, found.held, found.peaks, found.shares) == (12, 4.0, plain.peaks, plain.shares)
+    packed = read_server_chunks([gzip.compress(text.encode())])
+    assert packed is not None
+    assert packed.main == found
+
+
+def test_chunks_of_any_size_are_one_text() -> None:
+    """Where a text is cut into chunks does not matter."""
+    server = Server()
+    text = pretty(server.info()) + "".join(server.decode(at) + server.scrape(at) for at in MOMENTS)
+    whole = read(text)
+    for size in (1, 7, 4096):
+        data = text.encode()
+        assert read_server_chunks(data[at : at + size] for at in range(0, len(data), size)) == whole
+
+
+def test_a_new_start_begins_anew() -> None:
+    """What a server served before it was started again does not count, unless it never served again."""
+    before, after = Server(slots=100, limit=20), Server()
+    first = "".join(before.decode(Moment(second, 20, 1, 9000, 80)) for second in range(5))
+    start = "[2026-01-15 10:30:00] server_args={'tp_size': 8}\n"
+    start += "[2026-01-15 10:30:01 TP0] Load weight begin. avail mem=1 GB\n"
+    facts = read(first + start + "".join(map(after.decode, MOMENTS)))
+    assert facts.main is not None
+    assert (facts.main.samples, facts.starts, facts.main.peaks.running) == (12, 1, 51)
+    assert server_answer(facts).notices[0].about == "several_boots"
+    alone = read(first + start).main
+    assert alone is not None
+    assert alone.samples == 5
+
+
+def test_two_servers_do_not_agree_on_a_size() -> None:
+    """Lines of two pools without anything to tell them apart give no K."""
+    text = "".join(Server(slots=k, rank="").decode(Moment(k, 10, 0, 90, 40)) for k in (60, 257))
+    main = read(text).main
+    assert main is not None
+    assert (main.slots, main.slots_between) == (None, None)
+
+
+def test_unified_memory_lines() -> None:
+    """The entries give the bytes; with them everything of the buffer can be checked."""
+    (pool,) = read(UNIFIED).pools
+    assert (pool.state_entry_bytes, pool.kv_entry_bytes, pool.total_bytes) == (38_633_472, 12_288, 38_616_072_192)
+    assert (pool.label, pool.slots, pool.requests, pool.page_size) == (1_658_616, 472, 94, 1)
+    scenario = Scenario(
+        model="", state_bytes_per_slot=38_633_472, conv_bytes_per_slot=884_736, kv_bytes_per_token=12_288, page_size=1,
+        attention="GQA", kv_heads=1, tp_size=1, rest_gib=36.0, kv_cache_dtype="bfloat16", kv_bytes_dtype="bfloat16",
+        release="0.5.22", mamba_full_memory_ratio=0.9,
+    )  # fmt: skip
+    found = unified(scenario, 472)
+    assert (found.total_bytes, found.label) == (pool.total_bytes, pool.label)
+    cut = read(UNIFIED[: UNIFIED.index("38633472") + 6]).pools
+    assert [pool.state_entry_bytes for pool in cut] == [None]
+
+
+def test_metrics_under_unified_memory_give_no_slots() -> None:
+    """There the gauges count the slots of the whole buffer."""
+    facts = read(UNIFIED + "".join(Server(slots=999).scrape(at) for at in MOMENTS))
+    assert facts.slots == 472
+    assert any("K is not known from them" in problem.sentence for problem in facts.problems)
+
+
+def test_verdict_of_the_worked_example() -> None:
+    """The sentence of a clamped server, with what runs instead at the same length."""
+    server = Server()
+    text = json.dumps(server.info()) + "\n"
+    text += "".join(server.decode(Moment(second, 51, 9 if second < 93 else 0, 478_691, 204)) for second in range(93))
+    text += "".join(server.decode(Moment(second, 40, 0, 300_000, 160)) for second in range(93, 100))
+    facts = read(text)
+    sizing = solve(Scenario())
+    assert verdict(facts, sizing) == (
+        "State pool full 93 % of the time, KV pool never above 41 %: r = 2.2 runs 74; held 4.0 slots a request, "
+        "5 reserved."
+    ).replace("KV pool", "KV")
+    rows = {row.quantity: row for row in beside(facts, sizing)}
+    assert (rows["K, state slots"].why, rows["max_running_requests"].why, rows["KV tokens"].why) == ("", "", "")
+    assert "the peak between prefill and decode" in rows["state slots per running request"].why
+    further = serving(facts, sizing)
+    assert (further.slots_held, further.slots_reserved, further.full_first) == (4.0, 5, "state")
+    assert further.length_in_use == facts.length_in_use == 9281
+    answer = server_answer(facts, L=9216)
+    assert (answer.S, answer.slots, answer.clamp, answer.runs, answer.binds) == (5, 257, 51, 51, "state")
+    assert (answer.kv_tokens, answer.kv_cap) == (1_167_552, 126)
+
+
+def test_nothing_is_nothing() -> None:
+    """A text that says nothing of a running server gives nothing, however large or odd."""
+    for text in (
+        "",
+        "\n",
+        "hello",
+        "{}",
+        "[]",
+        "{" * 5000,
+        "[" * 5000,
+        "\x00" * 99,
+        "sglang:",
+        "Decode batch, ",
+        "9" * MAX_JSON,
+    ):
+        assert read_server(text) is None

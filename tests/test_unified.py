@@ -1,0 +1,197 @@
+"""Unified memory: the released engine's own totals, what follows from them by reading, and what always holds."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sizing import RefusedError, Scenario, Split
+from sizing.answers.solve import solve_now
+from sizing.engine.resolve import resolution
+from sizing.engine.unified import (
+    BYTES_SINCE,
+    FUSED_SINCE,
+    UNIFIED_SINCE,
+    best_unified,
+    held_slots,
+    in_words,
+    never_fewer,
+    unified,
+)
+from sizing.releases.rules import RELEASES, at_least
+from tests.release_cases import OTHER_FILE, ReleaseCase, read_cases
+
+
+def unified_cases() -> list[Any]:
+    """The release cases that start with one buffer."""
+    return [pytest.param(case, id=case.id) for case in read_cases() if "unified" in case.expect]
+
+
+def split_of(scenario: Scenario) -> Split:
+    """The static split of a scenario that boots."""
+    now = solve_now(scenario)
+    assert isinstance(now, Split), now
+    return now
+
+
+@pytest.mark.parametrize("case", unified_cases())
+def test_unified_case(case: ReleaseCase) -> None:
+    """The configured total, the buffer and a state's entry, to the byte."""
+    scenario = case.scenario
+    assert isinstance(scenario, Scenario), scenario
+    found = unified(scenario, split_of(scenario).slots)
+    numbers = {
+        "config_total_bytes": found.config_total_bytes,
+        "buffer_total_bytes": found.total_bytes,
+        "state_entry_bytes": found.state_entry_bytes,
+    }
+    expected = {name: value for name, value in case.expect["unified"].items() if name != "buffer_by"}
+    assert {name: numbers[name] for name in expected} == expected
+    assert (found.label, found.admitted) == (case.expect["kv_tokens_logical"], case.expect["max_running_requests"])
+
+
+@pytest.mark.skipif(OTHER_FILE is not None, reason="the count is that of our file")
+def test_there_are_cases() -> None:
+    """Six cases of our file start with one buffer."""
+    assert len(unified_cases()) == 6
+
+
+@st.composite
+def scenarios(draw: Any) -> Scenario:
+    """Deployments of every shape that matters here, with or without what makes an entry differ from the KV cell."""
+    return Scenario.model_validate(
+        {
+            "model": "",
+            "release": draw(st.sampled_from([release for release in RELEASES if at_least(release, UNIFIED_SINCE)])),
+            "rest_gib": draw(st.floats(0.5, 120)),
+            "mamba_full_memory_ratio": draw(st.floats(0.01, 50)),
+            "L": draw(st.integers(1, 300_000)),
+            "state_bytes_per_slot": draw(st.integers(1, 2**16)) * 2048,
+            "conv_bytes_per_slot": 2048,
+            "kv_bytes_per_token": draw(st.integers(1, 2048)) * draw(st.sampled_from([8, 32])),
+            "page_size": draw(st.sampled_from([1, 16, 64])),
+            "disable_radix_cache": draw(st.booleans()),
+            "skip_decode_lock": draw(st.booleans()),
+            "mamba_radix_cache_strategy": draw(st.sampled_from(["auto", "extra_buffer"])),
+            "D": draw(st.sampled_from([0, 0, 4])),
+            "draft_kv_bytes_per_token": draw(st.sampled_from([0, 512, 1000])),
+            "max_running_requests": draw(st.sampled_from([None, 3, 40, 400])),
+            "max_total_tokens": draw(st.sampled_from([None, None, 100_000])),
+            "dcp_size": draw(st.sampled_from([1, 2, 8])),
+        }
+    )
+
+
+@settings(deadline=None)
+@given(scenarios())
+def test_never_fewer_than_static(scenario: Scenario) -> None:
+    """Where the slots not held outweigh the reserved low end and an entry is the KV cell, unified memory runs at least
+    what the static split runs, by tokens as by whole pages; K // S and the requests asked for always hold."""
+    try:
+        split = solve_now(scenario)
+    except RefusedError:
+        return
+    if not isinstance(split, Split):
+        return
+    found = unified(scenario, split.slots)
+    assert found.runs <= found.admitted <= found.clamp == split.clamp
+    if found.kv_entry_bytes != resolution(scenario).costs.token:
+        return
+    assert found.total_bytes < scenario.rest_gib * 2**30
+    if never_fewer(found, split, split.slots // split.clamp):
+        assert found.runs >= split.runs
+        assert min(found.admitted, found.in_buffer_whole_pages) >= min(split.admitted, split.kv_cap_whole_pages)
+
+
+@settings(deadline=None)
+@given(scenarios())
+def test_best_ratio_runs_most(scenario: Scenario) -> None:
+    """No other ratio runs more at L, of those that take a request of L, where the buffer is all that KV gets; the best
+    one itself runs what it says."""
+    try:
+        best = best_unified(scenario)
+    except RefusedError:
+        return
+    tried = [0.05, 0.2, 0.5, 0.9, 1.5, 3, 8, 30, *([best.ratio] if best else [])]
+    found = {ratio: runs_at(scenario, ratio) for ratio in tried}
+    if best is not None and not scenario.disable_radix_cache:
+        assert found[best.ratio] == best.runs
+        if at_least(scenario.release, BYTES_SINCE) and scenario.max_total_tokens is None:
+            assert best.runs == max(found.values())
+
+
+def runs_at(scenario: Scenario, ratio: float) -> int:
+    """What runs at a ratio where it boots and takes a request of L, else 0."""
+    there = scenario.model_copy(update={"mamba_full_memory_ratio": ratio})
+    try:
+        split = solve_now(there)
+    except RefusedError:
+        return 0
+    if not isinstance(split, Split):
+        return 0
+    found = unified(there, split.slots)
+    return found.runs if found.refusal is None and found.label >= there.L else 0
+
+
+def test_two_requests_by_hand() -> None:
+    """States of 4,096 bytes, tokens of 64: 10 slots and the rest in one buffer, counted by hand."""
+    scenario = Scenario.model_validate(
+        {
+            "model": "", "state_bytes_per_slot": 4096, "conv_bytes_per_slot": 1024, "kv_bytes_per_token": 64,
+            "page_size": 1, "L": 100, "split": "pin", "max_mamba_cache_size": 10, "rest_gib": 128 * 1024 / 2**30,
+        }
+    )  # fmt: skip
+    found = unified(scenario, 10)
+    # KV gets 131,072 - 11 x 4,096 = 86,016 bytes, 21 x 4,096; the buffer has the ten slots as well, not the padding.
+    assert (found.config_total_bytes, found.total_bytes, found.floor_bytes) == (86_016, 126_976, 4_096)
+    # Of 122,880 bytes above the reserved end a request holds 4 slots and 100 tokens, 22,784 bytes: five; K // S is two.
+    assert (found.held, found.in_buffer, found.clamp, found.runs, found.label) == (4, 5, 2, 2, 1_344)
+    assert found.fits(0, 1920)
+    assert not found.fits(0, 1921)
+    assert found.fits(10, 1280)
+    assert not found.fits(10, 1281)
+
+
+@pytest.mark.parametrize(
+    ("values", "held"),
+    [
+        ({}, 4),
+        ({"skip_decode_lock": True}, 3),
+        ({"mamba_radix_cache_strategy": "extra_buffer_lazy"}, 3),
+        ({"disable_overlap_schedule": True}, 3),
+        ({"mamba_radix_cache_strategy": "no_buffer", "disable_overlap_schedule": True, "page_size": 1}, 2),
+        ({"disable_radix_cache": True}, 1),
+        ({"disaggregation_mode": "decode"}, 1),
+    ],
+    ids=str,
+)
+def test_slots_held(values: dict[str, object], held: int) -> None:
+    """One active, those that track, and a locked one."""
+    assert held_slots(Scenario.model_validate({"split": "ratio", **values})) == held
+
+
+def test_releases_differ() -> None:
+    """Before 0.5.19 the buffer is made of whole tokens, and a fused draft is part of an entry since 0.5.22."""
+    old, new = Scenario(release="0.5.18"), Scenario(release="0.5.19")
+    split = split_of(old)
+    found = unified(old, split.slots)
+    assert found.config_total_bytes is None
+    assert found.total_bytes == split.kv_rows * 13_824 + split.slots * 56_171_520
+    assert unified(new, split.slots).total_bytes > found.total_bytes
+    drafted = {"rest_gib": 28.529, "D": 4, "model": "", "draft_kv_bytes_per_token": 1000, "max_running_requests": 20}
+    before = Scenario.model_validate({**drafted, "release": "0.5.21"})
+    after = Scenario.model_validate({**drafted, "release": FUSED_SINCE})
+    assert unified(before, 100).kv_entry_bytes == 13_824
+    assert unified(after, 100).kv_entry_bytes == 14_848  # 13,824 + 1,000 = 14,824, to the next 32
+
+
+def test_words() -> None:
+    """It helps where KV binds, not where K // S does, and what that rests on is said."""
+    static = Scenario()
+    assert "does not help here: K // S = 51" in in_words(static, split_of(static))[0]
+    long = Scenario(L=65_536)
+    assert "helps: 26 requests at L = 65,536 instead of 17." in in_words(long, split_of(long))[0]
+    assert all("rests on reading" in in_words(one, split_of(one))[-1] for one in (static, long))
+    ring = Scenario(L=65_536, D=4, replayssm="spec", max_running_requests=20)
+    assert any("builds no ring" in words for words in in_words(ring, split_of(ring)))
