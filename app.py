@@ -25,8 +25,8 @@ ORIGIN = (
 )
 SCOPE = (
     "Slots, tokens and GiB are those of one rank; so are requests under attention DP, else they are the deployment's. "
-    "Not modelled: unified memory, a distribution of lengths, idle sessions and prefix checkpoints; the page Reference "
-    "lists all of it."
+    "The page Traffic takes lengths that differ and idle sessions. Not modelled: prefix checkpoints; the page "
+    "Reference lists all of it."
 )
 
 

@@ -11,6 +11,7 @@ from sizing.basics.units import MIB, number
 from sizing.bootlog.find import Line
 from sizing.bootlog.said import Refused
 from sizing.releases.flags import engine_flags, whole_name
+from sizing.releases.rules import LATEST
 
 MAX_WORDS = 400  # characters of the engine's words that are repeated
 
@@ -79,7 +80,7 @@ def _no_such_flag(name: str) -> str:
     flag = engine_flags().get(whole) if whole else None
     if flag is None:
         return f"No release of SGLang from 0.5.4 to 0.5.23 has {name}: remove it."
-    return f"{name} is a flag of {flag.since} to {flag.until}: remove it, or run one of these releases."
+    return f"{name} is a flag of {flag.since} to {flag.until or LATEST}: remove it, or run one of these releases."
 
 
 def _no_state_memory(said: Refused) -> str:

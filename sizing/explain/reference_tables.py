@@ -577,14 +577,9 @@ _NOT_MODELLED = (
         "State the KV bytes at the dtype that runs, so that nothing is rescaled.",
     ),
     (
-        "idle sessions and prefix checkpoints",
+        "prefix checkpoints",
         "Each prefix kept for reuse holds a slot of the same pool; a pool sized for running requests evicts them.",
         "Pin that many slots more than the safe pin (see sgl-project/sglang#25993).",
-    ),
-    (
-        "a distribution of lengths",
-        "One average L stands for all requests. Long ones cause retractions that the average hides.",
-        "Solve again with a high percentile as L; when unsure, take more state.",
     ),
     (
         "memory beyond what is charged",

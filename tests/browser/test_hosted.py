@@ -131,7 +131,7 @@ def test_all_of_it_works_and_a_killed_server_loses_nothing(hosted: Hosted, visit
     page.goto(f"{hosted.url}clamped")
     page.get_by_test_id("stFileUploader").locator("input[type=file]").set_input_files(LOG)
     expect(page.get_by_text("51 requests run at L = 9,216").first).to_be_visible()
-    page.goto(f"{hosted.url}?L=16384&tp_size=4&want=64")
+    page.goto(f"{hosted.url}?L=16384&tp_size=4&rest_gib=28&want=64")
     expect(page.locator(".figures svg").first).to_be_visible()
     headline = page.locator("h3").first
     before = headline.inner_text()

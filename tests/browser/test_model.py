@@ -39,7 +39,8 @@ def test_no_label_is_cut_off_or_covered(page: Page, base_url: str, query: str, w
 
 
 def test_a_config_is_uploaded(page: Page, base_url: str) -> None:
-    """A config.json from the disk is sized in place of the sidebar's model, and leads to the balance page."""
+    """A config.json from the disk is sized in place of the sidebar's model, and leads to the balance page,
+    which knows its bytes and asks for its rest."""
     open_model(page, f"{base_url}/model?tp_size=1")
     page.get_by_text("A model of your own: config.json").click()
     buffer = json.dumps(entry("Qwen/Qwen3.5-0.8B").config).encode()
@@ -47,7 +48,8 @@ def test_a_config_is_uploaded(page: Page, base_url: str) -> None:
     page.locator('input[type="file"]').set_input_files([file])
     expect(page.locator("h3").first).to_contain_text("a token 12,288 bytes on one rank at TP1", timeout=SECONDS)
     page.get_by_text("Use its bytes on the balance page").click()
-    expect(page.locator('[data-figure="crossing"]')).to_contain_text("token 12,288 B (bfloat16)", timeout=SECONDS)
+    expect(page.locator("h3").first).to_contain_text("Enter rest in the sidebar", timeout=SECONDS)
+    expect(page.get_by_text("12,288 bytes a token")).to_be_visible()
 
 
 def test_text_of_a_stranger_stays_text(page: Page, base_url: str) -> None:
