@@ -3,7 +3,7 @@
 import contextlib
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from hypothesis import given
@@ -13,6 +13,7 @@ from sizing.answers.flip_points import flips, short_pool_now
 from sizing.answers.limit_panel import lifts
 from sizing.answers.nearest_rest import is_other, nearest_rest
 from sizing.answers.target import aim
+from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.engine.pools import pools_from_slots
 from sizing.engine.rank import rank_of
 from sizing.engine.resolve import resolution
@@ -20,7 +21,7 @@ from sizing.engine.slots import pin_is_ignored, slots_taken
 from sizing.exchange.sizing_answer import sizing_answer
 from sizing.explain.launch_flags import flags
 from sizing.explain.verdict import advice, no_spare_slot, verdict
-from sizing.scenario.inputs import changed
+from sizing.scenario.inputs import FIELDS, changed
 from tests.test_properties import examples, scenarios
 from tests.test_target import targets
 
@@ -173,6 +174,26 @@ def test_every_flip_turns_and_no_nearer_value_does(scenario: Scenario) -> None:
     for other in drafts:
         assert not _turns(other, here)
     check_rest(base, sizing, here)
+    check_choices(base, found, here)
+
+
+def check_choices(base: Scenario, found: dict[str, Any], here: str) -> None:
+    """Of dtypes and of dcp_size the first that turns is the one named: each before it, solved whole, does not."""
+    choices: dict[str, tuple[Any, ...]] = {
+        "mamba_ssm_dtype": get_args(StateDtype),
+        "kv_cache_dtype": get_args(KvDtype),
+        "dcp_size": tuple(size for size in range(1, 65) if base.attn_tp_size % size == 0),
+    }
+    for name, values in choices.items():
+        flip, stands = found[str(FIELDS[name].title).split(",")[0]], getattr(base, name)
+        nearest = sorted(values, key=lambda value: abs(value - stands)) if name == "dcp_size" else values
+        for value in nearest:
+            other = changed(base, **{name: value})
+            turned = value != stands and isinstance(other, Scenario) and _turns(other, here)
+            named = bool(flip.then) and str(value) == flip.flips_at
+            assert turned == named, (name, value)
+            if named:
+                break
 
 
 def _turns(other: Scenario, here: str) -> bool:
