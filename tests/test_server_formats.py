@@ -9,7 +9,7 @@ import pytest
 from sizing import Scenario, solve
 from sizing.engine.unified import unified
 from sizing.releases.rules import RELEASES
-from sizing.server import ServerFacts, read_server, read_server_chunks
+from sizing.server import ServerFacts, batches, read_server, read_server_chunks
 from sizing.server.answer import server_answer, serving
 from sizing.server.beside import beside
 from sizing.server.inputs import boot_lines, inputs_of_server, model_of, rows_of
@@ -341,6 +341,32 @@ def test_verdict_of_the_worked_example() -> None:
     answer = server_answer(facts, L=9216)
     assert (answer.S, answer.slots, answer.clamp, answer.runs, answer.binds) == (5, 257, 51, 51, "state")
     assert (answer.kv_tokens, answer.kv_cap) == (1_167_552, 126)
+
+
+@pytest.mark.parametrize("words", ["Decode batch, ", "Retract requests. ", "Prefill batch, Decode batch, "])
+def test_no_character_is_read_twice(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work grows with the text alone, also where its words stand in one line again and again."""
+    seen: list[int] = []
+
+    def note(line: str, whole: bool) -> None:
+        seen.append(len(line))
+
+    monkeypatch.setattr(batches, "_read", note)
+    text = words * 5000
+    assert list(batches.lines_of(text)) == []
+    assert 0 < sum(seen) <= len(text)
+
+
+def test_a_count_with_a_fraction_is_none() -> None:
+    """Of requests, slots and tokens there are whole ones only, in a scrape as in an answer."""
+    load = Server().loads(MOMENTS[0])
+    load["loads"][0]["max_running_requests"] = 5.1
+    answered = read(json.dumps(load) + "\n").main
+    assert answered is not None
+    assert answered.limit_from == "observed"
+    main = read("sglang:num_running_reqs 5.1\nsglang:num_queue_reqs 2.0\n").main
+    assert main is not None
+    assert (main.peaks.running, main.peaks.queued) == (None, 2)
 
 
 def test_nothing_is_nothing() -> None:

@@ -10,12 +10,13 @@ text holds any other, its lines are read piece by piece.
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from sizing.bootlog.prefix import plain, rank_before, source_of
-from sizing.server.columns import AT, OF_LINES, STAMP, Key, Table, row, seconds
+from sizing.server.columns import AT, NAN, OF_LINES, STAMP, Key, Row, Table, row, second_of, seconds
 
 MAX_LINE = 2_000  # characters of a line that are read behind its first words; a real one has some 300
 MAX_BEFORE = 400  # and before them
@@ -43,7 +44,7 @@ class Batch(NamedTuple):
     """One batch line."""
 
     key: Key
-    row: Table
+    row: Row
 
 
 class Retraction(NamedTuple):
@@ -104,19 +105,24 @@ def read_retraction(before: str, text: str, whole: bool) -> Retraction | None:
 def time_in(text: str) -> float:
     """The last date and time of a text [s since 1970]; NaN without one."""
     found = _STAMP.findall(text)
-    return float(seconds([found[-1]])[0]) if found else float("nan")
+    return second_of(found[-1]) if found else NAN
 
 
 def lines_of(text: str, *, batches: bool = True) -> Iterator[Batch | Retraction]:
-    """Every batch and retraction line of a text, each read piece by piece; without batches the retractions alone."""
-    for hit in (_ANCHOR if batches else _RETRACT).finditer(text):
-        low, high = max(hit.start() - MAX_BEFORE, 0), hit.end() + MAX_LINE
-        begin = max(text.rfind("\n", low, hit.start()) + 1, low)
-        end = _END.search(text, hit.end(), high)
+    """Every batch and retraction line of a text, each read piece by piece; without batches the retractions alone.
+
+    No character is read twice, however many of their words stand in one line.
+    """
+    hits = [hit.span() for hit in (_ANCHOR if batches else _RETRACT).finditer(text)]
+    done = 0
+    for (start, stop), (after, _) in zip_longest(hits, hits[1:], fillvalue=(len(text), 0)):
+        low, high = max(start - MAX_BEFORE, done), min(stop + MAX_LINE, after)
+        begin = max(text.rfind("\n", low, start) + 1, low)
+        end = _END.search(text, stop, high)
+        done = end.end() if end else high
+        line = text[begin : end.start() if end else high]
         # What follows a line's end belongs to it only as the sign that it was whole.
-        line = plain(text[begin : end.start() if end else high])
-        whole = end is not None and end[0] != '"'
-        found = _read(line, whole)
+        found = _read(plain(line), end is not None and end[0] != '"')
         if found is not None:
             yield found
 

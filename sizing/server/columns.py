@@ -4,6 +4,7 @@ A row stands for one line, scrape or answer; rows of one rank and one format mak
 """
 
 from datetime import date
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 else:
     Table = np.ndarray
 
+Row = tuple[float, ...]
 COLUMNS = (
     "time",  # seconds since 1970 by the server's own clock
     "running",  # requests
@@ -28,6 +30,7 @@ COLUMNS = (
 )
 OF_LINES = 7  # columns of a table of batch lines, which say nothing of the others
 AT = {name: index for index, name in enumerate(COLUMNS)}
+NAN = float("nan")
 DAY, HOUR, MINUTE = 86_400, 3_600, 60
 STAMP = 19  # characters: 2026-01-15 10:00:05
 
@@ -43,13 +46,9 @@ class Key(NamedTuple):
     """As the engine writes it: DP0 TP3; empty without any."""
 
 
-def row(values: dict[str, float], width: int = len(COLUMNS)) -> Table:
+def row(values: dict[str, float], width: int = len(COLUMNS)) -> Row:
     """One row of these values; what is missing is NaN."""
-    found = np.full((1, width), np.nan)
-    for name, value in values.items():
-        if AT.get(name, width) < width:
-            found[0, AT[name]] = value
-    return found
+    return tuple(values.get(name, NAN) for name in COLUMNS[:width])
 
 
 def seconds(stamps: list[str]) -> Table:
@@ -63,17 +62,24 @@ def seconds(stamps: list[str]) -> Table:
     return found
 
 
+def second_of(stamp: str) -> float:
+    """One such text [s since 1970]; NaN for what is no date."""
+    day = _day(int(stamp[:4] + stamp[5:7] + stamp[8:10]))
+    return day + int(stamp[11:13]) * HOUR + int(stamp[14:16]) * MINUTE + int(stamp[17:19])
+
+
 def _unique(days: "NDArray[np.int64]") -> tuple["NDArray[np.int64]", "NDArray[np.int64]"]:
     values, places = np.unique(days, return_inverse=True)
     return values, places
 
 
+@lru_cache(maxsize=1024)
 def _day(digits: int) -> float:
     """The first second of a day that is written as 20260115."""
     try:
         return float((date(digits // 10_000, digits // 100 % 100, digits % 100).toordinal() - EPOCH) * DAY)
     except ValueError:
-        return float("nan")
+        return NAN
 
 
 EPOCH = date(1970, 1, 1).toordinal()

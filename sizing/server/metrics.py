@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from sizing.bootlog.prefix import Rank
-from sizing.server.columns import Key, Table, row
+from sizing.server.columns import Key, Row, row
 
 MARK = "# scrape "  # the recorder's, with the seconds since 1970
 
@@ -24,6 +24,9 @@ GAUGES = {
     "kv_cache_memory_usage_gb": "kv_gib", "weight_memory_usage_gb": "weights_gib",
     "graph_memory_usage_gb": "graphs_gib", "startup_available_gpu_memory_gb": "begin_gib",
 }  # fmt: skip
+
+NOT_WHOLE = {"kv", "any", "state", "kv_gib", "weights_gib", "graphs_gib", "begin_gib"}
+WHOLE = frozenset(GAUGES.values()) - NOT_WHOLE  # counts: one with a fraction is no count
 
 _LINE = re.compile(
     rf"\n(?:{re.escape(MARK)}(?P<mark>\d{{9,11}}(?:\.\d{{1,9}})?)(?=\s)"
@@ -42,7 +45,7 @@ class Scrape(NamedTuple):
     values: dict[str, float]
 
     @property
-    def row(self) -> Table:
+    def row(self) -> Row:
         """As a row of the table."""
         return row(self.values)
 
@@ -64,6 +67,8 @@ class Metrics:
                 self._time = float(match["mark"])
             elif name := GAUGES.get(match["name"]):
                 value = number_of(match["value"])
+                if value is not None and name in WHOLE and not value.is_integer():
+                    continue
                 series = (match["name"], match["labels"] or "")
                 if value is None:
                     continue

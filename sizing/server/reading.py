@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sizing.bootlog.prefix import source_of
 from sizing.bootlog.text import Progress, Reader, chunks_of
 from sizing.server.batches import MAX_BEFORE, RETRACT, Batch, Retraction, Usual, lines_of, time_in, usual_lines
-from sizing.server.columns import Key
+from sizing.server.columns import Key, Row
 from sizing.server.metrics import Metrics, Scrape
 from sizing.server.said import MAX_JSON, WORDS, ServerInfo, read_json
 from sizing.server.tables import Tables
@@ -165,14 +165,17 @@ class _Taken:
             self._add_usual(usual)
         if usual is not None and RETRACT not in text:
             return
+        rows: dict[Key, list[Row]] = {}
         for line in lines_of(text, batches=usual is None):
             if isinstance(line, Batch):
-                self._serves(line.key.source)
-                self._tables.add(line.key, line.row)
+                rows.setdefault(line.key, []).append(line.row)
             elif self._retraction_lines < MAX_RETRACTIONS:
                 self._serves(line.key.source)
                 self._retraction_lines += 1
                 self._retractions.setdefault(line.key, []).append(line)
+        for key, table in rows.items():
+            self._serves(key.source)
+            self._tables.add(key, table)
 
     def _add_usual(self, usual: Usual) -> None:
         for key, table in usual.tables:
@@ -197,7 +200,7 @@ class _Taken:
 
     def _add(self, scrape: Scrape) -> None:
         key, values = scrape
-        self._tables.add(key, scrape.row)
+        self._tables.add(key, [scrape.row])
         if key not in self._gauges and len(self._gauges) >= MAX_GAUGES:
             return
         self._gauges.setdefault(key, {}).update(

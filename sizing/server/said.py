@@ -16,7 +16,7 @@ from sizing.bootlog.said import Arguments, ArgumentsForm
 from sizing.bootlog.settings import Settings, kv_dtype, settings_of
 from sizing.releases.rules import RELEASES, Release, at_least
 from sizing.server.columns import Key
-from sizing.server.metrics import Scrape
+from sizing.server.metrics import WHOLE, Scrape
 
 MAX_JSON = 4 * 2**20  # characters; an answer of 64 ranks with all arguments has a tenth of it
 MAX_DEPTH, MAX_ITEMS = 3, 4096  # how deep, and among how many members, an answer is looked for
@@ -226,7 +226,11 @@ def _load(item: dict[str, Any]) -> Scrape | None:
         "num_running_reqs": "running", "num_waiting_reqs": "queued", "num_used_tokens": "tokens", "token_usage": "kv",
         "max_total_num_tokens": "capacity", "max_running_requests": "limit",
     }  # fmt: skip
-    values = {column: value for name, column in names.items() if (value := _number(item, name)) is not None}
+    values = {
+        column: value
+        for name, column in names.items()
+        if (value := _number(item, name)) is not None and (column not in WHOLE or value.is_integer())
+    }
     queues = item.get("queues")
     if isinstance(queues, dict) and (waiting := _number(queues, "retracted")) is not None:
         values["retracted_now"] = waiting

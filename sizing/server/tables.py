@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sizing.server.columns import AT, Key, Table
+from sizing.server.columns import AT, Key, Row, Table
 
 MAX_ROWS = 2**20  # of all tables; where more come every second row of each is dropped
 FIRST_ROOM = 64  # rows
@@ -20,7 +20,7 @@ class _Rows:
     def table(self) -> Table:
         return self._room[: self._count]
 
-    def add(self, table: Table) -> None:
+    def add(self, table: Table | list[Row]) -> None:
         needed = self._count + len(table)
         if needed > len(self._room):
             room = np.empty((max(needed, 2 * len(self._room)), self._room.shape[1]))
@@ -46,13 +46,13 @@ class Tables:
         self.crowded = False
         """More ranks than any deployment has: some were left out."""
 
-    def add(self, key: Key, table: Table) -> None:
-        """Take rows of a rank, later than those that are there."""
+    def add(self, key: Key, table: Table | list[Row]) -> None:
+        """Take rows of a rank, at least one, later than those that are there."""
         if key not in self._rows:
             if len(self._rows) >= MAX_KEYS:
                 self.crowded = True
                 return
-            self._rows[key] = _Rows(table.shape[1])
+            self._rows[key] = _Rows(len(table[0]))
         kept = table[:: self.kept_of]
         self._rows[key].add(kept)
         self._count += len(kept)
