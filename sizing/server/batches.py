@@ -146,13 +146,13 @@ def _key(kind: str, before: str) -> Key:
 _N, _U = r"(\d{1,15}+)", r"(\d{1,3}+\.\d\d)"
 _HEAD = r"\n([^\n\[]{0,120}+)\[(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:[.,]\d{1,6})?+([^\]\n]{0,60}+)\] "
 _DECODE = re.compile(
-    rf"{_HEAD}Decode batch(?: \[\d{{1,15}}\])?, #running-req: {_N}, #(?:full )?token: {_N}, (?:full )?token "
+    rf"{_HEAD}Decode batch(?: \[\d{{1,15}}\])?, #running-req: {_N}, #full token: {_N}, full token "
     rf"usage: {_U}, (?:#swa token: \d+, swa token usage: [\d.]+, )?mamba num: {_N}, mamba usage: {_U}, .*"
     rf"#queue-req: {_N}(?=,? ?\r?\n)"
 )
 _PREFILL = re.compile(
     rf"{_HEAD}Prefill batch(?: \[\d{{1,15}}\])?, #new-seq: \d++, #new-token: \d++, #cached-token: \d++, "
-    rf"(?:full )?token usage: {_U}, mamba usage: {_U}, #running-req: {_N}, #queue-req: {_N}(?=,)"
+    rf"full token usage: {_U}, mamba usage: {_U}, #running-req: {_N}, #queue-req: {_N}(?=,)"
 )
 _USUAL = (
     ("decode", "Decode batch", _DECODE, ("running", "tokens", "kv", "slots", "state", "queued")),
