@@ -181,7 +181,7 @@ def _lacking(facts: Facts) -> str:
     if flags and not facts.settings.stated:
         asks.append("the launch command or the line of server_args")
     elif facts.S is None:
-        asks.append("“Load weight end”, which names the model's class, or the image's tag, which names the release")
+        asks.append("“Load weight end”, which names the model's class")
     if facts.rest is None and facts.slot_bytes is not None and facts.token_bytes is not None:
         asks.append("“Load weight begin” and “Load weight end”, with --mem-fraction-static")
     if not asks:

@@ -8,11 +8,11 @@ from pydantic import BaseModel, ConfigDict
 from sizing.basics.dtypes import KvDtype
 from sizing.bootlog.measure import Measured, common
 from sizing.bootlog.rank_facts import RankFacts
-from sizing.bootlog.rest import Charging, gap_gib, rest_from_pools, rest_from_weights
+from sizing.bootlog.rest import Charging, gap_gib, rest_from_pools
 from sizing.bootlog.said import Ring, Unified
 from sizing.bootlog.settings import Settings
 from sizing.bootlog.slots import SlotsFrom
-from sizing.releases.rules import Release, rules_of
+from sizing.releases.rules import Release
 from sizing.scenario.inputs import Attention, Family
 
 PAGE_UNSTATED = 1  # the engine's --page-size unless a backend or the user asks for another
@@ -111,27 +111,9 @@ class Facts(BaseModel):
             return 0.0
         return gap_gib(self.rest_from_weights, self.rest_from_pools, pools_are_least=self.rest_from_pools_is_least)
 
-    def rest_by_weights_at(self, mem_fraction_static: float) -> Measured | None:
-        """`rest` [GiB] by the weight lines at a fraction that is stated elsewhere."""
-        return rest_from_weights(self.begin_gib, self.end_gib, mem_fraction_static)
-
     def rest_by_pools_at(self, charging: Charging) -> Measured | None:
         """`rest` [GiB] by the printed pools under flags that are stated elsewhere."""
         return rest_from_pools(self.by_rank, charging)
-
-    def kv_rows_at(self, dcp_size: int) -> int | None:
-        """KV rows of a rank with a dcp_size that is stated elsewhere; the summary alone prints one or the other."""
-        if self.kv_rows is not None or self.printed_tokens is None or dcp_size == 1:
-            return self.kv_rows if self.kv_rows is not None else self.printed_tokens
-        logical = {rules_of(release).prints_logical_tokens for release in self.releases}
-        if len(logical) != 1:
-            return None
-        return self.printed_tokens // dcp_size if logical.pop() else self.printed_tokens
-
-    def kv_tokens_at(self, dcp_size: int) -> int | None:
-        """Logical tokens with a dcp_size that is stated elsewhere."""
-        rows = self.kv_rows_at(dcp_size)
-        return None if rows is None else rows * dcp_size
 
     @property
     def page_size(self) -> int:

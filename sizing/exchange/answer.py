@@ -8,8 +8,6 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from sizing.basics.problems import RefusalKind
-
 EngineKind = Literal["flags", "no_state_memory", "no_kv_memory", "no_tokens", "no_requests", "does_not_fit"]
 InputKind = Literal["other_engine", "not_a_log", "unreadable", "columns", "too_large", "not_served"]
 About = Literal[
@@ -156,11 +154,6 @@ class ModelAnswer(Answer):
     state_layers: int | None = None
     kv_layers: int | None = None
     is_draft: bool | None = None
-
-
-def engine_kind(kind: RefusalKind) -> EngineKind | InputKind:
-    """The kind of an engine's refusal in this vocabulary: a flag that is missing and a crash are the flags' fault."""
-    return "flags" if kind == "no_such_flag" or kind == "engine_crash" else kind
 
 
 def refusal(kind: EngineKind | InputKind, words: str) -> Refused:

@@ -18,7 +18,7 @@ from sizing.command import Command
 from sizing.engine.resolve import resolution
 from sizing.engine.slots import ratio_is_ignored
 from sizing.engine.split import Split
-from sizing.exchange.answer import Best, Measured, Notice, Number, SizingAnswer, engine_kind, refusal
+from sizing.exchange.answer import Best, Measured, Notice, Number, SizingAnswer, refusal
 from sizing.exchange.sizing_answer import best_of
 from sizing.explain.verdict import BEYOND_WORTH_SAYING
 from sizing.specification import optimal_ratio
@@ -57,7 +57,7 @@ def log_answer(log: Log, command: Command | None = None, L: int | None = None, m
     refused = boot.refused.refusal if boot.refused else None
     values = numbers.values()
     answer = SizingAnswer(
-        refused=refusal(engine_kind(refused.kind), refused.sentence) if refused else None,
+        refused=refusal(refused.answer_kind, refused.sentence) if refused else None,
         words=" ".join(sentences),
         unknown=tuple(name for name in numbers.wanted() if values.get(name) is None),
         notices=tuple(_notices(log, boot, command, found, numbers)),
