@@ -33,11 +33,11 @@ SCOPE = (
 def balance(scenario: Scenario) -> None:
     """The page, from the verdict down."""
     try:
+        if asked_for_rest(scenario):
+            return
         sizing = solve(scenario)
     except RefusedError as refused:
         st.error(plain(str(refused)))
-        return
-    if asked_for_rest(sizing):
         return
     words, idle, found = verdict(sizing), idle_words(sizing), flags(sizing)
     st.markdown(f"### {plain(words.headline)}\n\n{plain(' '.join((*words.sentences, idle)))}")

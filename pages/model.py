@@ -1,6 +1,5 @@
 """Model: what a checkpoint's config.json makes of both pools, byte for byte, before the first boot."""
 
-from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -9,17 +8,15 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.parts.blocks import data_table, plain, table_text
 from pages.parts.frame import show_page
 from pages.parts.inputs import OWN, take_suggested
-from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented
 from sizing import Scenario
-from sizing.basics.units import bytes_of, count, number
+from sizing.basics.units import count, number
 from sizing.exchange.link import to_query
 from sizing.explain.published_examples import within_printed
 from sizing.figures import layers_figure, slots_figure, widths_figure
 from sizing.models import VERIFICATION_MEANS, Geometry, ModelRefusedError, byte_steps, read_config
 from sizing.models.fields import MAX_FILE_BYTES
-from sizing.models.gpus import GPUS, estimate_in_words, estimate_rest
 from sizing.models.reading import QUANTISATION
 from sizing.models.summary import AtWidth, at_widths, catalogue_rows, frame, heads_note, layers_in_words
 from sizing.scenario.from_model import (
@@ -31,16 +28,10 @@ from sizing.scenario.from_model import (
     stage_steps,
     suggested,
 )
-from sizing.scenario.inputs import read_scenario, widths_of
+from sizing.scenario.inputs import DEFAULTS, read_scenario, widths_of
 
 MAX_UPLOAD_MB = MAX_FILE_BYTES // 2**20
 MAX_NAME = 60  # characters of a name from a file
-MAX_WEIGHTS_GIB = 65_536  # a bound for slips of the hand, far above any model
-GUESS = (
-    "An estimate, not the engine's number: it leaves out weights that every rank repeats, a draft model's weights, "
-    "what loading leaves behind, the multimodal reservation and post-capture slack, each of which makes the real rest "
-    "smaller. A boot log of your own flags always overrides it."
-)
 
 
 def show_model(scenario: Scenario) -> None:
@@ -57,7 +48,6 @@ def show_model(scenario: Scenario) -> None:
     except ModelRefusedError as refused:
         first.error(plain(str(refused)))
     if not presented():
-        _rest(scenario)
         _catalogue()
 
 
@@ -211,8 +201,12 @@ def _to_balance(
     if not own:
         place.page_link("app.py", label="Use it on the balance page", query_params=to_query(scenario), icon="⚖️")
         return
+    unstated = {name: DEFAULTS[name] for name in ("rest_gib", "rest_source")}  # the sidebar's is another model's
     values = (
-        scenario.stated() | bytes_here | {"model": "", "name": f"{OWN}{_name(scenario, geometry, own=True)}"[:MAX_NAME]}
+        scenario.stated()
+        | unstated
+        | bytes_here
+        | {"model": "", "name": f"{OWN}{_name(scenario, geometry, own=True)}"[:MAX_NAME]}
     )
     found = read_scenario(values)
     if isinstance(found, Scenario):
@@ -220,39 +214,6 @@ def _to_balance(
         place.page_link("app.py", label=label, query_params=to_query(found), icon="⚖️")
     else:
         place.caption(plain("\n".join(problem.sentence for problem in found)))
-
-
-def _rest(scenario: Scenario) -> None:
-    """A first estimate of rest from a GPU, the weights and the fraction."""
-    st.markdown("#### Before there is a boot log: an estimate of rest")
-    gpu, weights, fraction = st.columns(3)
-    chosen = gpu.selectbox("GPU", GPUS, format_func=lambda item: item.name, key="gpu")
-    size = _kept_number(weights, "weights_gib", "Weights of the whole model [GiB]")
-    static = _kept_number(fraction, "fraction", "--mem-fraction-static", step=0.01)
-    if size is None or static is None:
-        st.caption("Enter the weights and the fraction that you start with.")
-        return
-    if not 0 < static < 1 or not 0 < size < MAX_WEIGHTS_GIB:
-        st.error(
-            f"The fraction must be between 0 and 1, the weights between 0 and {count(MAX_WEIGHTS_GIB)} GiB: correct "
-            "what is typed."
-        )
-        return
-    given = (chosen.memory_bytes, bytes_of(size), static, scenario.tp_size, scenario.pp_size)
-    rest = estimate_rest(*given)
-    st.markdown(plain(f"{estimate_in_words(*given)} {GUESS}"))
-    if rest <= 0:
-        st.error("The weights do not fit: raise the fraction, or spread them over more ranks.")
-        return
-    found = read_scenario(scenario.stated() | {"rest_gib": round(rest, 3)})
-    if isinstance(found, Scenario):
-        st.page_link("app.py", label="Use this rest on the balance page", query_params=to_query(found), icon="⚖️")
-
-
-def _kept_number(place: DeltaGenerator, key: str, title: str, **more: Any) -> float | None:
-    """A number that another page does not empty."""
-    value: float | None = kept_box(key, None, partial(place.number_input, title, value=None, **more))
-    return value
 
 
 def _catalogue() -> None:

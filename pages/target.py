@@ -12,13 +12,12 @@ from pages.parts.presented import presented
 from pages.parts.rest import asked_for_rest
 from pages.parts.sheet import show_sheet
 from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX, wanted
-from sizing import RefusedError, Scenario, solve
+from sizing import RefusedError, Scenario
 from sizing.answers.carrying_settings import Want
 from sizing.answers.target import Answer, aim
 from sizing.basics.units import count
 from sizing.exchange.link import to_query, wants_to_query
 from sizing.explain.target_words import NEAR_COLUMNS, WAY_COLUMNS, gates, headline, near_rows, reasons, way_rows
-from sizing.scenario.inputs import rest_is_the_example_s
 
 MAX_LINKS = 3  # to the balance page, of the ways that fit: those that change least come first
 
@@ -46,7 +45,7 @@ def show_target(scenario: Scenario) -> None:
 def _answer(scenario: Scenario, wants: list[Want], first: DeltaGenerator) -> None:
     """The headline to where it comes first, then the setting or what else could be set, and links."""
     try:
-        if rest_is_the_example_s(scenario) and asked_for_rest(solve(scenario), first):
+        if asked_for_rest(scenario, first):
             return
         answer = aim(scenario, wants)
     except RefusedError as refused:

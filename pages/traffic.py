@@ -50,11 +50,11 @@ def show_traffic(scenario: Scenario) -> None:
     st.session_state[TRAFFIC_LINK] = workload_to_query(workload)
     mix = own or mix_of_workload(workload)
     try:
+        if asked_for_rest(scenario, first):
+            return
         traffic = traffic_of(scenario, mix, workload.risk)
     except RefusedError as refused:
         first.error(plain(str(refused)))
-        return
-    if asked_for_rest(traffic.sizing, first):
         return
     with first:
         _answer(traffic)

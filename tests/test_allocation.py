@@ -137,7 +137,8 @@ def test_an_index_adds_a_key_of_its_own_to_every_token() -> None:
     }
     config = QWEN4 | {"text_config": QWEN4["text_config"] | index}
     for dtype, row_bytes in (("bfloat16", 12_288), ("fp8_e4m3", 6144)):
-        scenario = read_scenario({"tp_size": 1, "kv_cache_dtype": dtype, "page_size": 1}, read_config(config))
+        values = {"tp_size": 1, "kv_cache_dtype": dtype, "page_size": 1, "rest_gib": 28.529}
+        scenario = read_scenario(values, read_config(config))
         assert isinstance(scenario, Scenario), scenario
         assert (scenario.attention, scenario.kv_bytes_per_token) == ("QSA", row_bytes + 12 * (256 * 2 // 4))
         assert solve(scenario).resolved.page_size == 64

@@ -31,7 +31,7 @@ from sizing.scenario.inputs import FIELDS
 CASES: list[dict[str, Any]] = [
     {},
     {"D": 4, "L": 20_000, "max_running_requests": 64},
-    {"attn_dp_size": 8, "tp_size": 8},
+    {"rest_gib": 28.529, "attn_dp_size": 8, "tp_size": 8},
     {"split": "pin", "max_mamba_cache_size": 300},
     {"disable_radix_cache": True, "max_running_requests": 40},
     {"mamba_full_memory_ratio": 0.001},

@@ -22,7 +22,7 @@ EDGES = [
     {"D": 16, "max_running_requests": 1, "L": 256},
     {"disable_radix_cache": True, "max_running_requests": 40},
     {"split": "pin", "max_mamba_cache_size": 10_000_000},
-    {"model": "", "tp_size": 64, "dcp_size": 64, "L": 300},
+    {"rest_gib": 28.529, "model": "", "tp_size": 64, "dcp_size": 64, "L": 300},
 ]
 
 

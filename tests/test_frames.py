@@ -30,7 +30,7 @@ KEPT = (
     Scenario(name="drafts", D=4, L=20_000),
     Scenario(mamba_full_memory_ratio=0.001),  # refused as it is set
     Scenario(mamba_radix_cache_strategy="no_buffer"),  # refused whatever the split
-    Scenario(attn_dp_size=8),
+    Scenario(attn_dp_size=8, rest_gib=28.529),
 )
 
 

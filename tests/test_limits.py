@@ -29,15 +29,15 @@ SCENARIOS: list[dict[str, Any]] = [
     {"L": 200_000},
     {"split": "pin", "max_mamba_cache_size": 500},
     {"max_running_requests": 20},
-    {"model": "", "attn_dp_size": 2, "max_running_requests": 20},
+    {"model": "", "rest_gib": 28.529, "attn_dp_size": 2, "max_running_requests": 20},
     EAGLE,
     {**EAGLE, "replayssm": "spec"},
     {**EAGLE, "replayssm": "spec", "rest_gib": 50, "max_running_requests": 128},
     {**GQA, **EAGLE, "draft_kv_bytes_per_token": 1024},
     {**GQA, **EAGLE, "draft_kv_bytes_per_token": 1024, "replayssm": "spec", "ring_bytes_per_position": 222_336},
     {"dcp_size": 8, **EAGLE},
-    {"release": "0.5.10", "model": "", "page_size": 1},
-    {"release": "0.5.8", "D": 4, "model": ""},
+    {"release": "0.5.10", "model": "", "rest_gib": 28.529, "page_size": 1},
+    {"release": "0.5.8", "D": 4, "model": "", "rest_gib": 28.529},
 ]
 
 
@@ -64,15 +64,15 @@ def test_the_value_that_lifts_a_limit_runs_what_it_says() -> None:
         ({}, "--max-mamba-cache-size 371 to 376: 74 requests", {"split": "pin", "max_mamba_cache_size": 371}, 74),
         ({"max_running_requests": 20}, "--max-running-requests 51: 51 requests", {"max_running_requests": 51}, 51),
         (
-            {"model": "", "attn_dp_size": 2, "max_running_requests": 20},
+            {"model": "", "rest_gib": 28.529, "attn_dp_size": 2, "max_running_requests": 20},
             "--max-running-requests 102: 51 requests",
-            {"model": "", "attn_dp_size": 2, "max_running_requests": 102},
+            {"model": "", "rest_gib": 28.529, "attn_dp_size": 2, "max_running_requests": 102},
             51,
         ),
         (
-            {"model": "", "attn_dp_size": 2},
+            {"model": "", "rest_gib": 28.529, "attn_dp_size": 2},
             "--max-mamba-cache-size 742 to 752: 74 requests",
-            {"model": "", "attn_dp_size": 2, "split": "pin", "max_mamba_cache_size": 742},
+            {"model": "", "rest_gib": 28.529, "attn_dp_size": 2, "split": "pin", "max_mamba_cache_size": 742},
             74,
         ),
     ):
@@ -87,7 +87,7 @@ def test_nothing_lifts_the_best_split() -> None:
 
 def test_a_release_that_ignores_a_pin_is_not_told_to_pin() -> None:
     """Up to 0.5.6 the ratio overwrites a pin: only the ratio is named."""
-    (first, *_) = lifts(split({"release": "0.5.6", "model": ""})[0])
+    (first, *_) = lifts(split({"release": "0.5.6", "model": "", "rest_gib": 28.529})[0])
     assert "--max-mamba-cache-size" not in first.lifted_by
     assert first.lifted_by.startswith("--mamba-full-memory-ratio")
 

@@ -67,14 +67,14 @@ CONV_IS_UNKNOWN = (
             {"rest_gib": "nan"},
             {},
             "rest_gib",
-            "rest must be a finite number, not “nan”. rest_gib stays at 28.529.",
+            "rest must be a finite number, not “nan”. rest_gib stays at empty.",
             id="NaN",
         ),
         pytest.param(
             {"rest_gib": "1e999"},
             {},
             "rest_gib",
-            "rest must be a finite number, not “1e999”. rest_gib stays at 28.529.",
+            "rest must be a finite number, not “1e999”. rest_gib stays at empty.",
             id="infinity",
         ),
         pytest.param(

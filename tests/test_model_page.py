@@ -98,28 +98,13 @@ def test_a_pasted_config_is_sized_and_carried_by_its_bytes(page: AppTest) -> Non
     assert "state_bytes_per_slot" in str(link)
 
 
-def test_rest_is_estimated_and_labelled(page: AppTest) -> None:
-    """81,559 MiB, 480 GiB of weights over 8 ranks, fraction 0.9: memory x 0.9 - 60 GiB."""
-    page.selectbox(key="gpu").set_value(next(gpu for gpu in page.selectbox(key="gpu").options if "H100" in gpu))
-    page.number_input(key="weights_gib").set_value(480.0)
-    page.number_input(key="fraction").set_value(0.9)
-    text = words(page.run())
-    assert "= 11.68 GiB per rank." in text
-    assert "An estimate, not the engine's number" in text
-    page.number_input(key="fraction").set_value(90.0)
-    assert "The fraction must be between 0 and 1" in page.run().error[0].value
-    page.number_input(key="fraction").set_value(0.9)
-    page.number_input(key="weights_gib").set_value(4800.0)
-    assert "The weights do not fit" in page.run().error[0].value
-
-
 def test_the_catalogue_is_found_by_name(page: AppTest) -> None:
     """Also a model that has the shapes of another; a word that no name holds is said to be none."""
     (shown,) = page.text_input(key="catalogue_find").set_value("coder-next").run().dataframe
     assert "Qwen/Qwen3-Next-80B-A3B-Instruct" in set(shown.value["model"])
     assert not any("Kimi-Linear" in name for name in shown.value["model"])
     none = page.text_input(key="catalogue_find").set_value("zzz").run()
-    assert "No model of the catalogue has “zzz”" in none.caption[-1].value.replace("\\", "")
+    assert "No model of the catalogue has “zzz”" in none.main.caption[-1].value.replace("\\", "")
 
 
 def test_catalogue_rows_are_all_there_with_a_geometry_or_a_reason() -> None:

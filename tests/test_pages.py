@@ -33,6 +33,11 @@ def figures(page: AppTest) -> dict[str, Any]:
     return dict(json.loads(component.proto.json)["figures"])
 
 
+def sources(page: AppTest) -> str:
+    """What the sidebar says of rest."""
+    return "\n".join(caption.value for caption in page.sidebar.caption).replace("\\", "")
+
+
 def held(name: str, value: object) -> object:
     """A value in the form that its widget holds: whole numbers are typed as text."""
     if name not in TYPED:
@@ -94,7 +99,7 @@ def test_a_page_shows_the_numbers_of_solve(balance: AppTest, values: dict[str, A
 def test_rest_of_another_deployment_is_asked_for(balance: AppTest, values: dict[str, Any]) -> None:
     """With another width and the worked example's rest no number of requests is shown; with rest entered it is."""
     page = set_to(balance, **values)
-    assert "Enter rest in the sidebar" in words(page)
+    assert "Choose the GPU or enter rest in the sidebar" in words(page)
     assert not page.get("bidi_component")
     assert "requests run" not in words(page)
     page = set_to(page, rest_gib=30.0)
@@ -103,9 +108,9 @@ def test_rest_of_another_deployment_is_asked_for(balance: AppTest, values: dict[
 
 def test_the_harness_keeps_the_sidebar_on_a_second_run(balance: AppTest) -> None:
     """Streamlit forgets the entry page under some layouts; then every widget would be gone."""
-    before = {widget.key for widget in balance.number_input}
+    before = {widget.key for widget in balance.text_input}
     again = balance.run()
-    assert {widget.key for widget in again.number_input} == before
+    assert {widget.key for widget in again.text_input} == before
     assert "rest_gib" in before
 
 
@@ -131,11 +136,12 @@ def test_an_exact_number_can_be_typed(balance: AppTest) -> None:
     assert next(widget for widget in page.select_slider if widget.key == "L_slider").value == 10_001
 
 
-def test_a_number_that_is_emptied_is_what_it_was(balance: AppTest) -> None:
-    """A box for a real number has what stands in it as its default, and goes back to that."""
-    page = balance.number_input(key="rest_gib").set_value(40.0).run()
-    page = page.number_input(key="rest_gib").set_value(None).run()
-    assert page.number_input(key="rest_gib").value == 40.0
+def test_rest_that_is_emptied_is_the_deployments_own(balance: AppTest) -> None:
+    """On the worked example that is the one of its log."""
+    page = balance.text_input(key="rest_gib").set_value("40").run()
+    assert "rest typed in: 40 GiB." in sources(page)
+    page = page.text_input(key="rest_gib").set_value("").run()
+    assert "rest the worked example's own log: 28.529 GiB." in sources(page)
     assert not page.error
 
 

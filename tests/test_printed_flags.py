@@ -238,7 +238,7 @@ def test_a_pin_without_a_slot_to_spare_is_warned_of() -> None:
 
 def test_no_ratio_is_offered_that_an_input_refuses() -> None:
     """0.5.4 to 0.5.6 divide K by the attention-DP width: no ratio gives more than half of the slots that fit."""
-    values = {"model": "", "family": "GDN", "attn_dp_size": 2, "release": "0.5.5", "L": 256}
+    values = {"rest_gib": 28.529, "model": "", "family": "GDN", "attn_dp_size": 2, "release": "0.5.5", "L": 256}
     sizing = solve(Scenario.model_validate(values))
     found = flags(sizing)
     assert found is not None

@@ -45,7 +45,14 @@ def test_a_model_that_the_release_lacks_is_not_served() -> None:
 @pytest.mark.parametrize("release", RELEASES[RELEASES.index("0.5.17") :])
 def test_rings_without_speculation_crash_since_0_5_20(release: Release) -> None:
     """GDN rings for requests that nobody set: a TypeError while sizing, which --max-running-requests cures."""
-    inputs: dict[str, Any] = {"model": "", "family": "GDN", "replayssm": "spec", "release": release, "page_size": 1}
+    inputs: dict[str, Any] = {
+        "rest_gib": 28.529,
+        "model": "",
+        "family": "GDN",
+        "replayssm": "spec",
+        "release": release,
+        "page_size": 1,
+    }
     if release in ("0.5.17", "0.5.18", "0.5.19"):
         assert isinstance(solve(Scenario(**inputs)).now, Split)
         return

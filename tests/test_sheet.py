@@ -41,12 +41,23 @@ SCENARIOS: list[dict[str, Any]] = [
     {},
     {"L": 200_000},
     {"D": 4, "dcp_size": 8, "skip_decode_lock": True, "max_running_requests": 64, "name": "Search, phase 2"},
-    {"split": "pin", "max_mamba_cache_size": 300, "release": "0.5.13", "model": "", "page_size": 1},
+    {"rest_gib": 28.529, "split": "pin", "max_mamba_cache_size": 300, "release": "0.5.13", "model": "", "page_size": 1},
     {"split": "balanced", "mamba_conv_dtype": "float32"},
-    {"model": "Qwen/Qwen3-Next-80B-A3B-Instruct", "tp_size": 4, "kv_cache_dtype": "bfloat16", "pp_size": 2},
-    {"replayssm": "spec", "D": 4, "attn_dp_size": 2},
+    {
+        "rest_gib": 28.529,
+        "model": "Qwen/Qwen3-Next-80B-A3B-Instruct",
+        "tp_size": 4,
+        "kv_cache_dtype": "bfloat16",
+        "pp_size": 2,
+    },
+    {"rest_gib": 28.529, "replayssm": "spec", "D": 4, "attn_dp_size": 2},
     {"disable_radix_cache": True, "max_running_requests": 40},
-    {"state_bytes_per_slot": 2_000_000, "conv_bytes_per_slot": None, "state_bytes_source": "boot log"},
+    {
+        "rest_gib": 28.529,
+        "state_bytes_per_slot": 2_000_000,
+        "conv_bytes_per_slot": None,
+        "state_bytes_source": "boot log",
+    },
     {"max_total_tokens": 100_000, "disaggregation_mode": "prefill"},
 ]
 REFUSED_SPLITS: list[dict[str, Any]] = [{"mamba_full_memory_ratio": 0.001}, {"rest_gib": 0.2}, {"rest_gib": -5}]

@@ -24,7 +24,7 @@ PAIRS = [pair for pair in combinations(NAMES, 2) if set(pair) != {RATIO, PIN}]
 def alone(scenario: Scenario, values: dict[str, Any]) -> tuple[int, bool]:
     """What runs and whether it is refused, solved as one scenario."""
     by = {"split": "ratio"} if RATIO in values else {"split": "pin"} if PIN in values else {}
-    one = changed(scenario, **by, **values)
+    one = changed(scenario, **({"rest_gib": scenario.rest_gib, "rest_source": "typed in"} | by | values))
     if not isinstance(one, Scenario):
         return 0, True
     try:
@@ -122,7 +122,7 @@ FIGURES: list[tuple[dict[str, Any], tuple[SweepInput, SweepInput]]] = [
     ({"split": "pin", "max_mamba_cache_size": 300}, ("L", PIN)),
     ({}, ("mamba_ssm_dtype", "kv_cache_dtype")),
     ({}, ("kv_cache_dtype", "L")),
-    ({"model": "", "tp_size": 32, "attn_dp_size": 2}, ("attn_dp_size", "dcp_size")),
+    ({"model": "", "rest_gib": 28.529, "tp_size": 32, "attn_dp_size": 2}, ("attn_dp_size", "dcp_size")),
     ({"rest_gib": 0.2}, ("L", RATIO)),
     ({"rest_gib": -5}, ("rest_gib", "page_size")),
     ({"disable_radix_cache": True, "max_running_requests": 40}, ("L", RATIO)),

@@ -219,7 +219,7 @@ def test_speculation_asks_for_more_than_the_48_it_assumes() -> None:
 
 def test_a_release_that_ignores_pins_is_given_a_short_ratio() -> None:
     """Up to 0.5.6 one ratio of the range is written out; solved, it carries the wants."""
-    setting = setting_of(Scenario(release="0.5.6", model=""), [Want(L=L, requests=80)])
+    setting = setting_of(Scenario(release="0.5.6", model="", rest_gib=28.529), [Want(L=L, requests=80)])
     assert setting
     assert setting.ratio_low is not None
     assert setting.ratio_high is not None
@@ -230,13 +230,18 @@ def test_a_release_that_ignores_pins_is_given_a_short_ratio() -> None:
 @pytest.mark.parametrize(
     ("values", "wanted", "pin", "asked"),
     [
-        ({"attn_dp_size": 4, "tp_size": 32, "model": ""}, 210, 53 * 5 * 4 + 4, None),
-        ({"attn_dp_size": 4, "tp_size": 32, "model": "", "max_running_requests": 100}, 210, 53 * 5 * 4 + 4, 53 * 4),
+        ({"attn_dp_size": 4, "tp_size": 32, "model": "", "rest_gib": 28.529}, 210, 53 * 5 * 4 + 4, None),
+        (
+            {"attn_dp_size": 4, "tp_size": 32, "model": "", "rest_gib": 28.529, "max_running_requests": 100},
+            210,
+            53 * 5 * 4 + 4,
+            53 * 4,
+        ),
         ({"dcp_size": 8}, 90, 451, None),
-        ({"pp_size": 4}, 50, 50 * 4 + 1, None),
+        ({"pp_size": 4, "rest_gib": 28.529}, 50, 50 * 4 + 1, None),
         ({"disable_radix_cache": True}, 150, 150, None),
         ({"disable_radix_cache": True, "max_running_requests": 10}, 150, 150, 150),
-        ({"release": "0.5.6", "model": ""}, 80, None, None),
+        ({"release": "0.5.6", "model": "", "rest_gib": 28.529}, 80, None, None),
         ({"D": 4, "replayssm": "spec"}, 50, 251, 50),
         ({"max_total_tokens": 700_000}, 70, 351, None),
     ],
@@ -298,9 +303,9 @@ def test_refused_flags_are_refused_here_too() -> None:
 
 def test_no_way_is_offered_that_the_engine_refuses_or_that_changes_nothing() -> None:
     """No lazy buffer under PP, no skip in a release that does not read it, no fewer slots than one."""
-    under_pp = aim(Scenario(pp_size=4), [Want(L=L, requests=10_000)])
+    under_pp = aim(Scenario(pp_size=4, rest_gib=28.529), [Want(L=L, requests=10_000)])
     assert all("lazy" not in found.way.words for found in under_pp.rows)
-    old = aim(Scenario(release="0.5.14", model=""), [Want(L=L, requests=10_000)])
+    old = aim(Scenario(release="0.5.14", model="", rest_gib=28.529), [Want(L=L, requests=10_000)])
     assert all("SKIP" not in found.way.words for found in old.rows)
     without = aim(Scenario(disable_radix_cache=True, kv_cache_dtype="bfloat16"), [Want(L=L, requests=10_000)])
     assert [found.way.axes for found in without.rows] == [

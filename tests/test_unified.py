@@ -179,7 +179,7 @@ def test_releases_differ() -> None:
     assert found.config_total_bytes is None
     assert found.total_bytes == split.kv_rows * 13_824 + split.slots * 56_171_520
     assert unified(new, split.slots).total_bytes > found.total_bytes
-    drafted = {"D": 4, "model": "", "draft_kv_bytes_per_token": 1000, "max_running_requests": 20}
+    drafted = {"rest_gib": 28.529, "D": 4, "model": "", "draft_kv_bytes_per_token": 1000, "max_running_requests": 20}
     before = Scenario.model_validate({**drafted, "release": "0.5.21"})
     after = Scenario.model_validate({**drafted, "release": FUSED_SINCE})
     assert unified(before, 100).kv_entry_bytes == 13_824

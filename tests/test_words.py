@@ -51,7 +51,7 @@ def test_verdict_says_what_runs_and_what_binds(values: dict[str, object], senten
             ["Free lever first: --mem-fraction-static", "DCP: pin the slots", "Short requests occupy whole pages"],
         ),
         ({"D": 4, "split": "pin", "max_mamba_cache_size": 300}, ["Draft KV is not counted"]),
-        ({"pp_size": 2}, ["Pipeline stages"]),
+        ({"rest_gib": 28.529, "pp_size": 2}, ["Pipeline stages"]),
         ({"L": 300_000}, ["L is above --context-length"]),
         ({"max_total_tokens": 100_000}, ["KV pool below --context-length"]),
     ],

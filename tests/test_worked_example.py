@@ -254,7 +254,9 @@ def test_problem_largest_inputs(inputs: dict[str, Any], slots: int, drafts: int)
     """At the bounds of every input nothing overflows: the refusal still names the right memory."""
     largest = 2**33  # bytes of a slot at bfloat16; twice that at float32, which runs
     now = solve(
-        Scenario(state_bytes_per_slot=largest, conv_bytes_per_slot=0, state_bytes_dtype="bfloat16", **inputs)
+        Scenario(
+            rest_gib=28.529, state_bytes_per_slot=largest, conv_bytes_per_slot=0, state_bytes_dtype="bfloat16", **inputs
+        )
     ).now
     assert isinstance(now, Refusal)
     assert now.kind == "no_kv_memory"

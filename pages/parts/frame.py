@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain
-from pages.parts.inputs import draw_inputs, draw_sliders, hold, put, restore, standing
+from pages.parts.inputs import draw_inputs, draw_sliders, forget_rest, hold, put, restore, settle_rest, standing
 from pages.parts.kept import fill, stood
 from pages.parts.presented import PRESENT, presented, style_presented
 from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX
@@ -23,6 +23,7 @@ from sizing.exchange.link import WANT, from_query, kept_from_query, kept_to_quer
 from sizing.exchange.scenario_file import MOST
 from sizing.scenario.from_model import FILLED
 from sizing.scenario.inputs import DEFAULTS
+from sizing.scenario.rest import rest_of
 from sizing.traffic.workload import PARAMETER as TRAFFIC
 from sizing.traffic.workload import Workload, workload_from_query
 
@@ -43,15 +44,18 @@ def show_page(title: str, body: Callable[[Scenario], None]) -> None:
     _settle_memory()
     style_presented()
     _read_link(title)
+    settle_rest()
     with st.sidebar:
         links, sliders = st.container(horizontal=True), st.container()
         st.button("Present this page", key="present", on_click=_present, type="tertiary", help=PRESENT_HELP)
-        draw_inputs()
-    _live(links, sliders, body)
+        rest = draw_inputs()
+    _live(links, sliders, rest, body)
 
 
 @st.fragment
-def _live(links: DeltaGenerator, sliders: DeltaGenerator, body: Callable[[Scenario], None]) -> None:
+def _live(
+    links: DeltaGenerator, sliders: DeltaGenerator, rest: DeltaGenerator, body: Callable[[Scenario], None]
+) -> None:
     """The sliders and all that follows from them: a move reruns this alone and leaves the other inputs standing."""
     with sliders:
         draw_sliders()
@@ -65,8 +69,25 @@ def _live(links: DeltaGenerator, sliders: DeltaGenerator, body: Callable[[Scenar
         _stop(found)
     with sliders:
         _keep_button(found)
+    _say_rest(rest, found)
     _report(found)
     body(found)
+
+
+def _say_rest(place: DeltaGenerator, scenario: Scenario) -> None:
+    """Where rest comes from, below its box; and what became of one that was typed for another deployment."""
+    state = st.session_state
+    rest = rest_of(scenario)
+    gone = state.get("rest_gone")
+    left = f" The {gone} GiB stated before were another deployment's." if gone is not None else ""
+    place.caption(plain(f"rest {rest.words}.{left}"))
+    if scenario.rest_is_stated and state.get("rest_drafts", False) != bool(scenario.D):
+        drafts = "without draft tokens" if scenario.D else "with draft tokens"
+        st.warning(
+            plain(
+                f"rest was stated {drafts}: since 0.5.14 a draft's weights come off it. State the one that holds now."
+            )
+        )
 
 
 TRAFFIC_LINK = "traffic_link"  # in the session: what the page Traffic states, as a link carries it
@@ -143,8 +164,9 @@ def _read_link(page: str) -> None:
         state["problems"] += _read_kept() + _read_traffic() if first else []
         if first:
             _read_wants()
-        for name, value in scenario.model_dump().items():
+        for name, value in (scenario.model_dump() | scenario.stated()).items():
             put(name, value)
+        forget_rest()
         state["held"] = {name: state[name] for name in DEFAULTS}
         state["problems_of"] = scenario
 

@@ -14,12 +14,14 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain
 from sizing.answers.curves import L_HIGH, L_LOW
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.units import count, tokens_from_text
 from sizing.models import Geometry
+from sizing.models.gpus import ALL_GPUS
 from sizing.models.kv import SWA_FULL_TOKENS_RATIO
 from sizing.releases.rules import RELEASES
 from sizing.scenario.from_model import FILLED, INKLING_RATIO, geometry_of, names, suggested
@@ -32,6 +34,7 @@ from sizing.scenario.inputs import (
     AttentionBackend,
     Family,
     LinearBackend,
+    MoeBackend,
     ReplaySsm,
     Role,
     SplitMode,
@@ -40,6 +43,7 @@ from sizing.scenario.inputs import (
     extra,
     label,
 )
+from sizing.scenario.rest import OTHER, OWN_DEPLOYMENT
 
 OCTAVE = 8  # notches of the L slider in each doubling; 9,216 is one of them
 DRAFT_TOKENS = 16  # the slider's end; a link or a file may ask for more
@@ -56,13 +60,15 @@ def draw_sliders() -> None:
     _slider("dcp_size", _dcp_sizes())
 
 
-def draw_inputs() -> None:
-    """All other inputs."""
+def draw_inputs() -> DeltaGenerator:
+    """All other inputs; gives the place where it is said whose rest it is."""
     _model()
+    _gpu()
+    rest = _rest()
+    _folded("Memory before the boot", _memory, *MEMORY)
     left, right = st.columns(2)
     _choice("mamba_ssm_dtype", get_args(StateDtype), left)
     _choice("kv_cache_dtype", get_args(KvDtype), right)
-    _number("rest_gib", step=0.5, format="%.3f")
     _split()
     _choice("mamba_radix_cache_strategy", get_args(Strategy))
     _choice("release", RELEASES[::-1])
@@ -74,6 +80,7 @@ def draw_inputs() -> None:
         _folded("Name and conv dtype", _names, *NAMES)
     else:
         _folded("Byte constants", _bytes, *BYTES)
+    return rest
 
 
 def keep(*names: str) -> None:
@@ -117,6 +124,30 @@ def hold() -> dict[str, Any]:
     return {name: _unboxed(name, value) for name, value in st.session_state["held"].items() if name not in filled}
 
 
+def settle_rest() -> None:
+    """A rest that was typed for one deployment does not stay for another: the box is emptied, and the page says so.
+
+    Called before the boxes are drawn. Both typed at once, the rest is the new deployment's.
+    """
+    state = st.session_state
+    here = tuple(_unboxed(name, value) for name, value in standing().items() if name in OWN_DEPLOYMENT)
+    rest, seen = str(state.get("rest_gib") or "").strip(), state.get("rest_seen")
+    if seen and rest and rest == seen[0] and here != seen[1]:
+        state["rest_gone"] = rest
+        rest, state["rest_gib"], state["rest_source"] = "", "", DEFAULTS["rest_source"]
+    elif seen and (rest, here) != seen:
+        state.pop("rest_gone", None)
+    if rest and not (seen and rest == seen[0]):
+        state["rest_drafts"] = bool(_whole("D"))  # for which it was typed
+    state["rest_seen"] = (rest, here)
+
+
+def forget_rest() -> None:
+    """The next rest that stands belongs to the inputs beside it: those of a link."""
+    for name in ("rest_seen", "rest_gone", "rest_drafts"):
+        st.session_state.pop(name, None)
+
+
 def _unboxed(name: str, value: Any) -> Any:
     return (value.strip() or None) if name in TYPED and isinstance(value, str) else value
 
@@ -145,10 +176,18 @@ SPECULATION = (
     "linear_replayssm_cache_len",
     "ring_bytes_per_position",
 )
+MEMORY = (
+    "mem_fraction_static",
+    "free_gib",
+    "weights_bytes",
+    "draft_weights_bytes",
+    "language_only",
+    "chunked_prefill_size",
+    "cuda_graph_max_bs",
+    "moe_a2a_backend",
+)
 RANKS = (
-    "tp_size",
     "attn_dp_size",
-    "pp_size",
     "state_bytes_all_stages",
     "disaggregation_mode",
     "disaggregation_decode_enable_radix_cache",
@@ -156,7 +195,7 @@ RANKS = (
     "disaggregation_transfer_backend",
 )
 LIMITS = ("max_running_requests", "max_total_tokens", "context_length", "swa_full_tokens_ratio")
-# Whole numbers without a slider: typed as text.
+# Numbers without a slider that may be empty or must be exact: typed as text.
 TYPED = (
     "L",
     "max_mamba_cache_size",
@@ -186,6 +225,14 @@ TYPED = (
     "sliding_window",
     "side_bytes_per_slot",
     "disaggregation_decode_extra_slots",
+    "rest_gib",
+    "gpu_memory_mib",
+    "free_gib",
+    "mem_fraction_static",
+    "weights_bytes",
+    "draft_weights_bytes",
+    "chunked_prefill_size",
+    "cuda_graph_max_bs",
 )
 NAMES = ("name", "mamba_conv_dtype")
 BYTES = (
@@ -293,6 +340,74 @@ def _take_model() -> None:
             state["held"][name] = state[name]
 
 
+def _gpu() -> None:
+    """The hardware and what is loaded on it."""
+    options = ("", *(gpu.name for gpu in ALL_GPUS), OTHER)
+    names = {"": "not stated", OTHER: "other: state its memory"}
+    st.selectbox(
+        _title("gpu"),
+        options,
+        options.index(st.session_state["gpu"]),
+        format_func=lambda name: names.get(name, name),
+        key="gpu",
+        help=_help("gpu"),
+    )
+    if st.session_state["gpu"] == OTHER:
+        _typed("gpu_memory_mib", placeholder="memory.total of nvidia-smi")
+    width, stages, stored = st.columns([2, 2, 3])
+    with width:
+        _typed("tp_size")
+    with stages:
+        _typed("pp_size")
+    stored.selectbox(
+        _title("checkpoint"),
+        tuple(CHECKPOINTS),
+        tuple(CHECKPOINTS).index(st.session_state["checkpoint"]),
+        format_func=CHECKPOINTS.__getitem__,
+        key="checkpoint",
+        help=_help("checkpoint"),
+    )
+
+
+CHECKPOINTS = {
+    "auto": "as named",
+    "bf16": "bf16",
+    "fp8": "FP8 block",
+    "mxfp4": "MXFP4 experts",
+    "nvfp4": "NVFP4 experts",
+}
+
+
+def _rest() -> DeltaGenerator:
+    """rest, empty where it is not stated; where the number comes from is said below it once it is known."""
+    st.text_input(
+        _title("rest_gib"),
+        st.session_state["rest_gib"],
+        key="rest_gib",
+        help=_help("rest_gib"),
+        placeholder="not stated",
+        on_change=_mark_typed,
+        args=("rest_source",),
+    )
+    return st.empty()
+
+
+def _memory() -> None:
+    for name, hint in (("mem_fraction_static", "automatic"), ("free_gib", "as seen on such GPUs")):
+        _real(name, hint)
+    _typed("weights_bytes", placeholder="counted")
+    _typed("draft_weights_bytes", placeholder="the checkpoint's MTP layer")
+    _toggle("language_only")
+    _typed("chunked_prefill_size", placeholder="automatic")
+    _typed("cuda_graph_max_bs", placeholder="automatic")
+    _choice("moe_a2a_backend", get_args(MoeBackend))
+
+
+def _real(name: str, placeholder: str) -> None:
+    """A real number that may be left empty; typed as text, which Streamlit can empty again."""
+    st.text_input(_title(name), st.session_state[name], key=name, help=_help(name), placeholder=placeholder)
+
+
 def _dcp_sizes() -> list[int]:
     """Widths that the attention TP can be shared by; whatever is set stays."""
     try:
@@ -349,8 +464,7 @@ def _speculation() -> None:
 
 
 def _ranks() -> None:
-    for name in ("tp_size", "attn_dp_size", "pp_size"):
-        _typed(name)
+    _typed("attn_dp_size")
     if not st.session_state["model"]:
         _typed("state_bytes_all_stages", placeholder="unknown")
     _choice("disaggregation_mode", get_args(Role))

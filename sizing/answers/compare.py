@@ -59,7 +59,7 @@ S = "S"
 DECIDE_S = ("mamba_radix_cache_strategy", "disable_overlap_schedule", "skip_decode_lock", "disable_radix_cache")
 SPLIT = ("split", "mamba_full_memory_ratio", "max_mamba_cache_size")  # told as one
 LATER = ("L", "context_length")  # a figure over L shows L itself
-UNTOLD = ("name", "tp_size", "state_bytes_source", "kv_bytes_source")  # in the title, or no setting
+UNTOLD = ("name", "tp_size", "state_bytes_source", "kv_bytes_source", "rest_source")  # in the title, or no setting
 
 
 def _told(scenario: Scenario) -> dict[str, str]:
@@ -69,7 +69,7 @@ def _told(scenario: Scenario) -> dict[str, str]:
         "balanced": "balanced",
         "pin": f"pin {count(scenario.max_mamba_cache_size or 0)}",
     }[scenario.split]
-    stated = scenario.stated()
+    stated = scenario.stated() | {"rest_gib": scenario.rest_gib}
     first = dict.fromkeys((*DECIDE_S, "mamba_ssm_dtype", "kv_cache_dtype", "D", "dcp_size", "rest_gib"))
     names = [name for name in (first | stated) if name not in (*SPLIT, *LATER, *UNTOLD)]
     return {S: _slots(scenario), "split": split} | {name: _word(name, stated[name]) for name in (*names, *LATER)}

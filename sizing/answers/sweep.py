@@ -219,7 +219,8 @@ def _kept(at: Any) -> Any:
 def _with(base: Scenario, values: dict[str, Any]) -> Any:
     if all(name in COPIED for name in values):
         return base.model_copy(update=values)
-    return changed(base, **values)
+    # One input moves, rest among those that stand: the sweep says so, whatever a width would do to the weights.
+    return changed(base, **({"rest_gib": base.rest_gib, "rest_source": "typed in"} | values))
 
 
 def _solved(scenario: Scenario, arrays: dict[str, Any]) -> tuple[Any, Any] | None:

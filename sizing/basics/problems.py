@@ -14,6 +14,7 @@ RefusalKind = Literal[
     "no_kv_memory",
     "no_tokens",
     "no_requests",
+    "rest_unknown",
 ]
 AnswerKind = Literal["flags", "not_served", "no_state_memory", "no_kv_memory", "no_tokens", "no_requests"]
 
@@ -32,7 +33,7 @@ class Refusal(BaseModel):
 
     Kinds and words: engine-sizing.md sections 4, 8 and 12. The words are empty where they were not read.
     `no_such_flag`: the release lacks a flag; `not_served`: it lacks the model; `engine_crash`: an exception that
-    gives no advice.
+    gives no advice. `rest_unknown` is not the engine's: nothing is known of the memory, and the cure says what to give.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -44,14 +45,14 @@ class Refusal(BaseModel):
     @property
     def answer_kind(self) -> AnswerKind:
         """The kind in the words of an answer: a missing flag and a crash are refusals of the flags."""
-        if self.kind == "no_such_flag" or self.kind == "engine_crash":
+        if self.kind == "no_such_flag" or self.kind == "engine_crash" or self.kind == "rest_unknown":
             return "flags"
         return self.kind
 
     @property
     def sentence(self) -> str:
         """Both halves in one line, for a page or a terminal."""
-        if self.kind == "not_served":
+        if self.kind in ("not_served", "rest_unknown"):
             return self.cure
         if self.kind == "engine_crash":
             return f"SGLang would crash at the start: {self.words} {self.cure}"

@@ -68,6 +68,7 @@ def _given(facts: Facts, exact: Exact) -> Iterator[_Given]:
     yield from _kv(facts, exact)
     yield from _drafts(facts, exact)
     yield _Given("rest_gib", _rounded(facts.rest))
+    yield _Given("rest_source", LOG if facts.rest is not None else None)
     yield _Given("release", release_of(facts, exact), LOG if len(facts.releases) == 1 else ASSUMED)
     yield _Given("context_length", facts.context_length)
 

@@ -29,6 +29,7 @@ from sizing.explain.launch_flags import flags
 from sizing.explain.verdict import advice, ask_for_rest, verdict
 from sizing.explain.working import comparisons, working
 from sizing.scenario.inputs import DEFAULTS, FIELDS, extra, rest_is_given
+from sizing.scenario.rest import for_bytes_alone
 
 
 def add(commands: Any) -> None:
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     kept = read_scenarios(options.file)
     scenario = chosen(kept, options.scenario)
     try:
-        sizing = solve(scenario)
+        sizing = solve(for_bytes_alone(scenario))
     except RefusedError as refused:
         return print_answer(options, refused_answer(scenario, refused.refusal))
     if not rest_is_given(scenario):

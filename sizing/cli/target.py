@@ -24,6 +24,7 @@ from sizing.exchange.target_answer import target_answer
 from sizing.exchange.wanted_text import read_wants
 from sizing.explain.target_words import NEAR_COLUMNS, WAY_COLUMNS, gates, headline, near_rows, way_rows
 from sizing.scenario.inputs import Scenario, changed, rest_is_given
+from sizing.scenario.rest import for_bytes_alone
 
 
 def add(commands: Any) -> None:
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
         stop(problems or [Problem(where="REQUESTS", sentence="REQUESTS is empty: give a number.")])
     try:
         if not rest_is_given(scenario):
-            return print_answer(options, sizing_answer(solve(scenario), rest_given=False))
+            return print_answer(options, sizing_answer(solve(for_bytes_alone(scenario)), rest_given=False))
         answer = aim(scenario, wants)
     except RefusedError as refused:
         return print_answer(options, refused_answer(scenario, refused.refusal))

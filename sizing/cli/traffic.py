@@ -9,6 +9,7 @@ from sizing.exchange.answer import TrafficAnswer
 from sizing.exchange.sizing_answer import sizing_answer
 from sizing.exchange.traffic_answer import traffic_answer, traffic_json
 from sizing.scenario.inputs import rest_is_given
+from sizing.scenario.rest import for_bytes_alone
 from sizing.traffic import words as traffic_words
 from sizing.traffic.reading import TraceError, read_trace
 from sizing.traffic.running import Traffic, traffic_of
@@ -66,14 +67,17 @@ def run(options: argparse.Namespace) -> int:
     columns = {f"{name}_column": getattr(options, f"{name}_column") for name in COLUMNS}
     try:
         mix = mix_of_workload(workload) if is_shape else read_trace(options.trace, turns=options.turns, **columns)
-        traffic = traffic_of(scenario, mix, workload.risk)
+        traffic = traffic_of(for_bytes_alone(scenario), mix, workload.risk)
     except TraceError as fault:
         stop_with(str(fault), where="TRACE", kind=fault.kind)
     except RefusedError as refused:
         stop([Problem(where="", sentence=str(refused))], refused.refusal.answer_kind)
     if not rest_is_given(scenario) and not options.json:
-        return print_answer(options, traffic_answer(traffic))
-    print(traffic_json(traffic) if options.json else "\n".join(_traffic_lines(traffic, workload)), flush=True)
+        return print_answer(options, traffic_answer(traffic, rest_given=False))
+    if options.json:
+        print(traffic_json(traffic, rest_given=rest_is_given(scenario)), flush=True)
+    else:
+        print("\n".join(_traffic_lines(traffic, workload)), flush=True)
     return sizing_answer(traffic.sizing, rest_given=rest_is_given(scenario)).status
 
 

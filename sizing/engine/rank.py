@@ -1,6 +1,6 @@
 """One rank of a scenario: the numbers that its pools are made of."""
 
-from sizing.basics.problems import RefusedError
+from sizing.basics.problems import Refusal, RefusedError
 from sizing.engine.charges import drafts_charged
 from sizing.engine.kv import headroom_rows
 from sizing.engine.refused_at_sizing import refusal_at_sizing
@@ -8,7 +8,8 @@ from sizing.engine.requests import requests_asked, requests_charged
 from sizing.engine.resolve import resolve
 from sizing.engine.resolved import Numeric, Rank, Resolved, Window
 from sizing.engine.slots import is_pinned, pin_is_ignored, ratio_is_ignored, slots_divisor
-from sizing.scenario.inputs import Scenario
+from sizing.scenario.inputs import Scenario, rest_is_given
+from sizing.scenario.rest import asked_for
 
 
 def rank_of(scenario: Scenario) -> Rank:
@@ -24,6 +25,9 @@ def rank_from(resolved: Resolved) -> Rank:
     if refusal := refusal_at_sizing(resolved):
         raise RefusedError(refusal)
     scenario, costs = resolved.scenario, resolved.costs
+    if not rest_is_given(scenario):  # no number rests on a rest that nobody stated
+        cure = f"rest is not known. {asked_for(scenario)}"
+        raise RefusedError(Refusal(kind="rest_unknown", engine_words="", cure=cure))
     charged = requests_charged(resolved)
     return Rank(
         resolved=resolved,

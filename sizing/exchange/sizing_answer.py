@@ -3,7 +3,7 @@
 from typing import Any
 
 from sizing.answers.optimum import Optimum, pin_flag
-from sizing.answers.solve import Sizing
+from sizing.answers.solve import Sizing, solve
 from sizing.basics.problems import Refusal
 from sizing.basics.units import GIB, count, gib, requests_text, typed_range
 from sizing.engine.allocation import SLOTS
@@ -13,10 +13,11 @@ from sizing.engine.resolve import resolution
 from sizing.engine.resolved import Resolved
 from sizing.engine.slots import by_ratio, is_pinned, ratio_is_ignored, slots_taken
 from sizing.engine.split import Split
-from sizing.exchange.answer import About, Best, Notice, Refused, SizingAnswer
+from sizing.exchange.answer import About, Best, Measured, Notice, Refused, SizingAnswer
 from sizing.explain.launch_flags import Flags, flags
 from sizing.explain.verdict import BINDING_WORDS, ask_for_rest, no_spare_slot, verdict, without_rest_words
 from sizing.scenario.inputs import Scenario, rest_is_given
+from sizing.scenario.rest import ends_of as ends_of_rest
 
 ON_REST = ("rest_gib", "slots", "clamp", "kv_rows", "kv_tokens", "kv_cap", "runs", "binds", "best")
 PAGES = GIB // 200  # [bytes] a page or two are not listed
@@ -45,8 +46,35 @@ def sizing_answer(sizing: Sizing, *, rest_given: bool = True) -> SizingAnswer:
             "flags": _proposed(sizing, found),
             "runs": 0,
             **(_of_split(split) if split else {}),
+            **_banded(sizing),
         }
     )
+
+
+def _banded(sizing: Sizing) -> dict[str, Any]:
+    """What rests on an estimate, with the numbers at both ends; empty where rest is no estimate."""
+    ends = ends_of_rest(sizing.scenario)
+    if ends is None:
+        return {}
+    safe, most = solve(ends[0]), solve(ends[1])
+    low, now, high = (
+        {**_of_split(one.now), "rest_gib": one.scenario.rest_gib}
+        if isinstance(one.now, Split)
+        else {"runs": 0, "rest_gib": one.scenario.rest_gib}
+        for one in (safe, sizing, most)
+    )
+    found: dict[str, Any] = {}
+    for name in ("rest_gib", "runs", *(("slots", "clamp", "kv_rows", "kv_tokens", "kv_cap") if "slots" in now else ())):
+        values = sorted(float(end.get(name) or 0) for end in (low, now, high))
+        found[name] = Measured(value=float(now[name]), low=values[0], high=values[-1])
+    binds = {end.get("binds") for end in (low, now, high)}
+    if len(binds) > 1:
+        found |= {"binds": None, "unknown": ("binds",)}
+    if safe.optimum is not None:
+        runs = [float(one.optimum.runs) if one.optimum else 0.0 for one in (safe, sizing, most)]
+        band = Measured(value=runs[1], low=min(runs), high=max(runs))
+        found["best"] = best_of(safe.resolved, safe.optimum).model_copy(update={"runs": band})
+    return found
 
 
 def _of_split(split: Split) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from typing import Any
 from sizing.engine.split import Split
 from sizing.exchange.answer import Best, Lengths, Measured, Notice, Number, TrafficAnswer, TrafficLengths
 from sizing.exchange.sizing_answer import BINDS, best_of, sizing_answer
-from sizing.scenario.inputs import rest_is_given
 from sizing.traffic.exports import figures_of
 from sizing.traffic.mix import Counts, Known, Mix
 from sizing.traffic.running import MODEL_ERROR, Served, Traffic, traffic_of
@@ -16,7 +15,7 @@ from sizing.version import tool_version
 _PARTS = {"input": "input", "output": "output", "total": "input + output"}  # as an answer and as a mix names them
 
 
-def traffic_json(traffic: Traffic) -> str:
+def traffic_json(traffic: Traffic, *, rest_given: bool = True) -> str:
     """Inputs and numbers of one outcome. Requests, slots and tokens are per rank; risk and overflow are shares."""
     mix, scenario = traffic.mix, traffic.sizing.scenario
     found = {
@@ -37,14 +36,14 @@ def traffic_json(traffic: Traffic) -> str:
         "ways": [way.model_dump() for way in traffic.ways],
         "runs_at_whole_lengths": traffic.whole,
         "longer_than_the_pool": traffic.never,
-        "answer": traffic_answer(traffic).model_dump(mode="json"),
+        "answer": traffic_answer(traffic, rest_given=rest_given).model_dump(mode="json"),
     }
     return json.dumps(found, indent=2, allow_nan=False)
 
 
-def traffic_answer(traffic: Traffic) -> TrafficAnswer:
+def traffic_answer(traffic: Traffic, *, rest_given: bool = True) -> TrafficAnswer:
     """What runs of the traffic as set, and the best split for it. Per attention-DP rank."""
-    mix, given = traffic.mix, rest_is_given(traffic.sizing.scenario)
+    mix, given = traffic.mix, rest_given
     at_mean = sizing_answer(traffic.sizing, rest_given=given)
     bounds = (
         [traffic_of(traffic.sizing.scenario, one, traffic.risk) for one in mix.buckets.bounds] if mix.buckets else []

@@ -2,9 +2,10 @@
 
 from pydantic import BaseModel, ConfigDict
 
+from sizing.answers.band import at_low_end
 from sizing.answers.optimum import Optimum
 from sizing.answers.solve import Sizing
-from sizing.basics.units import count, requests_text, stated_ratio_text
+from sizing.basics.units import count, requests_text, rest_text, stated_ratio_text
 from sizing.engine.slots import pin_divisor
 from sizing.engine.split import Split
 from sizing.releases.rules import EAGLE_KIND, rules_of
@@ -52,7 +53,13 @@ class Flags(BaseModel):
 
 
 def flags(sizing: Sizing) -> Flags | None:
-    """The ratio and the pin that run most with a slot to spare; None when no split runs a request."""
+    """The ratio and the pin that run most with a slot to spare; None when no split runs a request. Where rest is an
+    estimate they are chosen for its low end."""
+    safe = at_low_end(sizing)
+    if safe is not sizing:
+        found = flags(safe)
+        rest = f"Chosen for the low end of the estimate, {rest_text(safe.scenario.rest_gib)}. "
+        return found and found.model_copy(update={"why": f"{rest}{found.why}"})
     best = sizing.optimum
     ratio = best.ratio if best and isinstance(sizing.by_ratio, Split) else None
     ratio_runs = sizing.by_ratio.runs if isinstance(sizing.by_ratio, Split) else None

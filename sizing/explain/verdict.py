@@ -3,11 +3,12 @@
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.accuracy_gates import accuracy_gates, validate_words
+from sizing.answers.band import Band, at_low_end, band_of
 from sizing.answers.limit_panel import no_spare_words, pair_words
 from sizing.answers.solve import Sizing, solve_now
 from sizing.answers.what_runs import spare_slots
 from sizing.basics.problems import Refusal
-from sizing.basics.units import GIB, count, gib, number, ratio_text, requests_text
+from sizing.basics.units import GIB, count, gib, number, ratio_text, requests_text, rest_text
 from sizing.engine.rank import rank_of
 from sizing.engine.requests import asked_divisor, requests_asked, requests_charged
 from sizing.engine.slots import is_pinned, pin_divisor, pin_from_slots, pin_is_ignored, ratio_is_ignored
@@ -17,6 +18,7 @@ from sizing.explain.launch_flags import SPARE_WHY, Flags, flags
 from sizing.releases.rules import BLOCK_KIND
 from sizing.scenario.from_model import draft_bytes, geometry_of
 from sizing.scenario.inputs import MAX_PIN, Scenario, changed, widths_of
+from sizing.scenario.rest import asked_for, missing_words, rest_of
 from sizing.specification import FRAGILE_RATIO
 
 # A choice of ours: "L is uncertain" (compute-mamba-ratio.md, Caveats, "Asymmetry") is said within a tenth of balance.
@@ -57,6 +59,9 @@ class Advice(BaseModel):
 
 def verdict(sizing: Sizing) -> Verdict:
     """How many run, which pool binds, how far the other would go, what the balanced split runs and the gain."""
+    band = band_of(sizing)
+    if band is not None:
+        return _estimated(sizing, band)
     now = sizing.now
     if isinstance(now, Refusal):
         return Verdict(
@@ -72,12 +77,30 @@ def verdict(sizing: Sizing) -> Verdict:
     return Verdict(headline=headline, sentences=(*_why(sizing, now), *_balanced(sizing)))
 
 
+def _estimated(sizing: Sizing, band: Band) -> Verdict:
+    """The headline holds the band; the reasons are those of the low end, for which flags are chosen."""
+    rest, (low, high) = rest_of(sizing.scenario), band.runs
+    safe = verdict(at_low_end(sizing))
+    L, where = count(sizing.scenario.L), f"rest {rest.words}; a boot log makes it exact"
+    if missing := missing_words(rest):
+        return Verdict(headline=f"{sizing.scenario.title} does not fit: {missing} ({where}).", sentences=())
+    if high == 0:
+        return Verdict(headline=f"Not one request of L = {L} runs ({where}).", sentences=safe.sentences)
+    runs = count(low) if low == high else f"{count(low)} to {count(high)}"
+    binding = {end.binding.name for end in (band.low, band.high) if isinstance(end, Split)}
+    binds = f": {BINDING_WORDS[binding.pop()]}" if len(binding) == 1 else ""
+    said = "request runs" if high == 1 else "requests run"
+    headline = f"{runs} {said} at L = {L}{_each_rank(sizing, low)}{binds} ({where})."
+    at = f"At the low end, {rest_text(band.low_scenario.rest_gib)}:"
+    return Verdict(headline=headline, sentences=(at, *safe.sentences))
+
+
 def ask_for_rest(scenario: Scenario) -> str:
     """That `rest` is needed, and where it stands."""
     return (
-        f"rest of {scenario.title} was not given, and no other deployment's is yours. It is the avail mem of the boot "
-        "log's last “Load weight end” before the pools, minus that of the first “Load weight begin” times (1 - "
-        "mem_fraction_static)."
+        f"rest of {scenario.title} was not given, and no other deployment's is yours. {asked_for(scenario)} It is the "
+        "avail mem of the boot log's last “Load weight end” before the pools, minus that of the first “Load weight "
+        "begin” times (1 - mem_fraction_static)."
     )
 
 
@@ -90,11 +113,13 @@ def without_rest_words(sizing: Sizing) -> str:
     )
 
 
-def _each_rank(sizing: Sizing) -> str:
+def _each_rank(sizing: Sizing, runs: int | None = None) -> str:
     """Under attention DP every number of requests is one rank's; the deployment's is said once."""
     ranks = sizing.scenario.attn_dp_size
     if ranks == 1 or isinstance(sizing.now, Refusal):
         return ""
+    if runs is not None:
+        return f" on each of {ranks} attention-DP ranks, at least {count(ranks * runs)} in the deployment"
     return f" on each of {ranks} attention-DP ranks, {count(ranks * sizing.now.runs)} in the deployment"
 
 

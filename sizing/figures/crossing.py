@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from sizing.answers.band import band_of
 from sizing.answers.curves import L_HIGH, L_LOW, ContextCurve, context_grid, over_context
 from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal
@@ -51,7 +52,7 @@ def crossing_figure(sizing: Sizing) -> Figure:
     figure["hovermode"] = "x"
     # What follows from the split alone is drawn as traces. What moves with L is drawn as shapes and annotations,
     # which Plotly updates without drawing the traces again.
-    data = [*_idle(curve), *_pair(curve), *_envelope(curve), *_balance_mark(shown), _hover(curve, low)]
+    data = [*_band(sizing), *_idle(curve), *_pair(curve), *_envelope(curve), *_balance_mark(shown), _hover(curve, low)]
     data.append(labels([*_line_labels(shown, curve, behind), *_region_labels(shown, low)]))
     figure["shapes"] = [*_pairs_behind(behind), _own_line(sizing)]
     figure["annotations"] += [*_labels_behind(shown, behind), _balance_label(shown, low, high)]
@@ -59,6 +60,18 @@ def crossing_figure(sizing: Sizing) -> Figure:
     if isinstance(sizing.now, Refusal):
         figure["annotations"].append(_refused_label())
     return {"data": data, "layout": figure}
+
+
+def _band(sizing: Sizing) -> list[Figure]:
+    """What runs at both ends of an estimated rest: a light band."""
+    band = band_of(sizing)
+    if band is None or not isinstance(band.low, Split) or not isinstance(band.high, Split):
+        return []
+    low, high = (over_context(end, context_grid(end)) for end in (band.low, band.high))
+    x, y = [*low.L.tolist(), *high.L.tolist()[::-1]], [*low.runs.tolist(), *high.runs.tolist()[::-1]]
+    return [
+        line(x, _visible(np.array(y)), "@muted", width=0) | {"fill": "toself", "fillcolor": "@grid", "name": "band"}
+    ]
 
 
 def _context_ticks() -> dict[str, Any]:

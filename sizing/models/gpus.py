@@ -1,11 +1,9 @@
-"""GPUs by name with their memory, and a first guess of `rest` before there is a boot log to read it from.
+"""GPUs by name with their memory.
 
 Source: rest-before-boot.md section 2. A number after a GPU is a public boot log or nvidia-smi listing by its id.
 """
 
 from typing import Literal, NamedTuple
-
-from sizing.basics.units import GIB, MIB, number
 
 Vendor = Literal["NVIDIA", "AMD"]
 
@@ -21,11 +19,6 @@ class Gpu(NamedTuple):
     vendor: Vendor = "NVIDIA"
     unified: bool = False
     """Whether host and GPU share the memory; then only MemAvailable says what is free."""
-
-    @property
-    def memory_bytes(self) -> int:
-        """The same [bytes]."""
-        return self.memory_mib * MIB
 
 
 GPUS = (
@@ -55,44 +48,3 @@ GPUS = (
 # Kinds that share memory with the host: no estimate from this number, it differs by machine (66975556316).
 UNIFIED_GPUS = (Gpu("NVIDIA GB10 (DGX Spark) 128 GB", 124_610, "total of the CUDA query, 66975556316", unified=True),)
 ALL_GPUS = GPUS + UNIFIED_GPUS
-
-
-def estimate_rest(
-    memory_bytes: int,
-    weights_bytes: int,
-    mem_fraction_static: float,
-    tp_size: int = 1,
-    pp_size: int = 1,
-    taken_bytes: int = 0,
-) -> float:
-    """`rest` [GiB per rank] from the memory of one GPU [bytes] and the weights of the whole model [bytes].
-
-    rest = free_now - pre_load_free x (1 - mem_fraction_static), where pre_load_free is the memory less
-    `taken_bytes`, what the driver, the CUDA context and others hold before loading, and free_now is that less the
-    weights spread evenly over tp_size x pp_size ranks. Below 0 the weights do not fit.
-
-    It is an estimate. Left out: weights that every rank repeats or that the stages do not share evenly, a draft
-    model's weights, what loading leaves behind, the multimodal reservation, and the larger slack of post-capture
-    KV sizing. Each of them makes the real rest smaller; take it from a boot log once there is one.
-
-    Source: engine-sizing.md section 1.
-
-    >>> round(estimate_rest(178 * GIB, 8 * 100 * GIB, 0.85, tp_size=8), 3)
-    51.3
-    """
-    pre_load_free = memory_bytes - taken_bytes
-    free_now = pre_load_free - weights_bytes / (tp_size * pp_size)
-    return (free_now - pre_load_free * (1 - mem_fraction_static)) / GIB
-
-
-def estimate_in_words(
-    memory_bytes: int, weights_bytes: int, mem_fraction_static: float, tp_size: int, pp_size: int
-) -> str:
-    """The same with nothing taken before loading, as its formula with the numbers in it.
-
-    >>> estimate_in_words(178 * GIB, 8 * 100 * GIB, 0.85, 8, 1)
-    'rest = 178.00 x 0.85 - 800 / 8 = 51.30 GiB per rank.'
-    """
-    rest = estimate_rest(memory_bytes, weights_bytes, mem_fraction_static, tp_size, pp_size)
-    budget = f"{number(memory_bytes / GIB)} x {mem_fraction_static:g}"
-    return f"rest = {budget} - {weights_bytes / GIB:g} / {tp_size * pp_size} = {number(rest)} GiB per rank."

@@ -28,6 +28,7 @@ from sizing.models.kv import SWA_FULL_TOKENS_RATIO
 from sizing.models.refusal import ModelRefusedError
 from sizing.releases.rules import LATEST, Release, rules_of
 from sizing.scenario.from_model import FILLED, INKLING_RATIO, Widths, filled
+from sizing.scenario.rest import OWN_DEPLOYMENT, STATED_SOURCES, Checkpoint, RestSource, gpu_named, rest_of
 
 Strategy = Literal["auto", "extra_buffer", "extra_buffer_lazy", "no_buffer"]
 SplitMode = Literal["ratio", "balanced", "pin"]
@@ -43,6 +44,7 @@ AttentionBackend = Literal[
     "tokenspeed_mla", "torch_native", "flex_attention", "dual_chunk_flash_attn", "nsa", "dsa", "aiter", "wave",
     "ascend", "intel_amx", "intel_xpu",
 ]  # fmt: skip
+MoeBackend = Literal["none", "deepep", "mooncake", "nixl", "mori", "ascend_fuseep", "flashinfer", "megamoe"]
 Algorithm = Literal["EAGLE", "EAGLE3", "NEXTN", "STANDALONE", "NGRAM", "DFLASH", "DSPARK"]
 
 DEFAULT_RATIO = 0.9  # engine-sizing.md section 5, `--mamba-full-memory-ratio` unset, every release
@@ -72,6 +74,10 @@ def _no_bool(value: object) -> object:
 Whole = Annotated[int, BeforeValidator(ungrouped), BeforeValidator(_no_bool)]
 Tokens = Annotated[int, BeforeValidator(tokens_from_text), BeforeValidator(_no_bool)]
 Real = Annotated[float, BeforeValidator(_no_bool)]
+if TYPE_CHECKING:
+    Rest = float
+else:  # None is how one leaves it unstated; a Scenario that stands holds a number, and `rest_source` says whose
+    Rest = Annotated[float | None, BeforeValidator(_no_bool)]
 
 
 def _input(default: object, title: str, help: str, *, unit: str = "", flag: str = "", **bounds: Any) -> Any:
@@ -144,15 +150,102 @@ class Scenario(BaseModel):
         "run.",
         flag="--kv-cache-dtype",
     )
-    rest_gib: Real = _input(
-        28.529,
+    rest_gib: Rest = _input(
+        None,
         "rest",
         "What both pools share on one rank: free memory when the pools are sized, less the slack of "
         "--mem-fraction-static. From a boot log: `Load weight end` avail minus `Load weight begin` avail "
-        "x (1 - mem_fraction_static). The log's `avail mem` alone still contains that slack.",
+        "x (1 - mem_fraction_static). The log's `avail mem` alone still contains that slack. Not stated, it is the "
+        "worked example's for that deployment, else estimated where a GPU is named.",
         unit="GiB per rank",
         ge=-1024,
         le=MAX_REST_GIB,
+    )
+    rest_source: RestSource = _input(
+        "typed in", "rest from", "Where rest comes from; what is estimated or not known says so by itself."
+    )
+    gpu: Annotated[str, BeforeValidator(gpu_named)] = _input(
+        "",
+        "GPU",
+        "The GPU of every rank, by its name here or as people call it (H200, MI300X); other: its memory is stated. "
+        "Empty: not stated, and rest is not estimated.",
+        max_length=60,
+    )
+    gpu_memory_mib: Whole | None = _input(
+        None,
+        "GPU memory",
+        "Of a GPU that is not listed: memory.total of nvidia-smi, Size of Pool 1 of rocminfo.",
+        unit="MiB",
+        ge=1024,
+        le=2**30,
+    )
+    free_gib: Real | None = _input(
+        None,
+        "Free before load",
+        "Free memory before weights are loaded: avail mem of the first `Load weight begin`; MemAvailable where host "
+        "and GPU share memory. Unset: what was seen on such GPUs.",
+        unit="GiB per rank",
+        gt=0,
+        le=MAX_REST_GIB,
+    )
+    mem_fraction_static: Real | None = _input(
+        None,
+        "mem_fraction_static",
+        "The share of free memory for weights and pools. Unset: what the release computes for this GPU.",
+        flag="--mem-fraction-static",
+        gt=0,
+        lt=1,
+    )
+    checkpoint: Checkpoint = _input(
+        "auto",
+        "Checkpoint",
+        "How weights are stored: as the model's name or config.json says, or bf16, FP8 in blocks, experts in 4 bits.",
+    )
+    weights_bytes: Whole | None = _input(
+        None,
+        "Checkpoint bytes",
+        "total_size of model.safetensors.index.json, spread evenly over ranks. Unset: counted from the geometry.",
+        unit="bytes",
+        ge=1,
+        le=MAX_BYTES,
+    )
+    draft_weights_bytes: Whole | None = _input(
+        None,
+        "Draft weights",
+        "Of a draft model of its own. Unset: the checkpoint's MTP layer, where it has one.",
+        unit="bytes per rank",
+        ge=0,
+        le=MAX_BYTES,
+    )
+    language_only: bool = _input(
+        False,
+        "Language only",
+        "A multimodal model without its encoder: the fraction is not lowered for images.",
+        flag="--language-only",
+    )
+    chunked_prefill_size: Whole | None = _input(
+        None,
+        "chunked_prefill_size",
+        "Unset: by the GPU's memory. The automatic fraction follows it.",
+        unit="tokens",
+        flag="--chunked-prefill-size",
+        ge=-1,
+        le=2**24,
+    )
+    cuda_graph_max_bs: Whole | None = _input(
+        None,
+        "cuda_graph_max_bs",
+        "Requests in the largest decode graph. Unset: by the GPU's memory. The automatic fraction follows it.",
+        unit="requests",
+        flag="--cuda-graph-max-bs",
+        ge=1,
+        le=2**24,
+    )
+    moe_a2a_backend: MoeBackend = _input(
+        "none",
+        "MoE all-to-all",
+        "Expert parallelism: how tokens travel between ranks. Under DeepEP shared experts are on every rank.",
+        flag="--moe-a2a-backend",
     )
     split: SplitMode = _input(
         "ratio",
@@ -530,9 +623,14 @@ class Scenario(BaseModel):
 
         Raises ValueError for bytes beside a model that says otherwise.
         """
-        copied = super().model_copy(update=update, deep=deep)
+        values = dict(update or {})
+        if "rest_gib" in values:
+            values.setdefault("rest_source", "typed in")
+        elif not self.rest_is_stated:
+            values |= {name: DEFAULTS[name] for name in ("rest_gib", "rest_source")}
+        copied = super().model_copy(update=values, deep=deep)
         copied._said_by_model = None
-        return copied._only_stated()
+        return copied._only_stated()._with_rest()
 
     @model_validator(mode="after")
     def _model_and_bytes_agree(self, info: ValidationInfo) -> Self:
@@ -669,11 +767,29 @@ class Scenario(BaseModel):
             raise ValueError("The split is pinned but --max-mamba-cache-size is empty. Enter slots.")
         return self
 
+    @model_validator(mode="after")
+    def _rest_is_found(self) -> Self:
+        return self._with_rest()
+
+    def _with_rest(self) -> Self:
+        """What is not stated is the worked example's, estimated, or unknown; 0 stands for what is unknown."""
+        if self.rest_gib is None or self.rest_source not in STATED_SOURCES:
+            found = rest_of(self)
+            self.__dict__["rest_gib"] = 0.0 if found.value is None else found.value
+            self.__dict__["rest_source"] = found.source
+        return self
+
+    @property
+    def rest_is_stated(self) -> bool:
+        """Whether rest was typed in or read from a log."""
+        return self.rest_source in STATED_SOURCES
+
     def stated(self) -> dict[str, Any]:
-        """Every input that the model, where there is one, does not fill in."""
+        """Every input that neither the model, where there is one, nor an estimate fills in."""
+        rest = {} if self.rest_is_stated else {name: DEFAULTS[name] for name in ("rest_gib", "rest_source")}
         drafts = () if self.draft_kv_layers is None else ("draft_kv_bytes_per_token",)
         follow = (*FILLED, *drafts) if self.model else ()
-        return {name: getattr(self, name) for name in FIELDS if name not in follow}
+        return {name: getattr(self, name) for name in FIELDS if name not in follow} | rest
 
     def differences(self) -> dict[str, Any]:
         """Only the inputs that differ from the worked example, or from the model's own default: what a link or a file
@@ -746,22 +862,11 @@ FIELDS = Scenario.model_fields
 DEFAULTS: dict[str, Any] = {name: field.default for name, field in FIELDS.items()}
 # What follows from other inputs where it is not stated: from the model, and the ratio from the kind of attention.
 FOLLOWING = frozenset((*FILLED, "draft_kv_bytes_per_token", "mamba_full_memory_ratio"))
-DEPLOYED = ("model", "tp_size", "attn_dp_size", "pp_size")  # what the worked example's rest holds for
 
 
 def rest_is_given(scenario: Scenario) -> bool:
-    """Whether `rest` was stated, or model and widths are the worked example's, whose rest is known."""
-    return _is_example(scenario) or "rest_gib" in scenario.model_fields_set
-
-
-def rest_is_the_example_s(scenario: Scenario) -> bool:
-    """Whether `rest` is the worked example's and the deployment is not: a page, where every input has a value, then
-    asks for it."""
-    return not _is_example(scenario) and scenario.rest_gib == DEFAULTS["rest_gib"]
-
-
-def _is_example(scenario: Scenario) -> bool:
-    return all(getattr(scenario, name) == DEFAULTS[name] for name in DEPLOYED)
+    """Whether `rest` is known: stated, estimated, or the worked example's for its own deployment."""
+    return scenario.rest_source != "unknown"
 
 
 def extra(name: str, key: str) -> str:
@@ -786,8 +891,14 @@ LABELS = {name: label(name) for name in FIELDS}
 
 
 def changed(scenario: Scenario, **values: Any) -> Scenario | list[Problem]:
-    """The scenario with other values, its bytes following where they follow from its model."""
-    return read_scenario({**scenario.stated(), **values})
+    """The scenario with other values, its bytes following where they follow from its model.
+
+    A stated rest does not follow into another deployment: it is estimated anew there, or unknown.
+    """
+    stated = scenario.stated()
+    if any(name in values and values[name] != stated[name] for name in OWN_DEPLOYMENT if name in stated):
+        stated |= {name: DEFAULTS[name] for name in ("rest_gib", "rest_source")}
+    return read_scenario({**stated, **values})
 
 
 def read_scenario(values: Mapping[str, Any], geometry: Geometry | None = None) -> Scenario | list[Problem]:

@@ -21,6 +21,7 @@ from sizing.engine.slots import slots_set
 from sizing.releases.rules import Release, at_least
 from sizing.scenario.from_model import FILLED, names
 from sizing.scenario.inputs import MAX_REST_GIB, Scenario, read_scenario
+from sizing.scenario.rest import for_bytes_alone
 from sizing.server.said import ServerInfo
 
 ANSWER = "server_info"
@@ -148,7 +149,7 @@ def rest_that_gives(scenario: Scenario, slots: int, rows: int) -> Measured | Non
 
     None where no rest does, or where it has no upper end. Raises RefusedError for flags that are refused.
     """
-    rank = rank_of(scenario)
+    rank = rank_of(for_bytes_alone(scenario))
 
     def pools(rest: float) -> Pools:
         return pools_from_slots(rank._replace(rest_gib=rest), slots)
