@@ -86,7 +86,7 @@ def rows_of(trace: Opened, plan: Plan, progress: Progress | None) -> Rows:
     view = trace.view(places)
     checks = view.texts[len(read) : len(read) + len(plan.failed)]
     bad = " OR ".join(fails(sign, text) for text, (_, sign) in zip(checks, plan.failed, strict=True))
-    links = _links(plan, view, dict(zip(map(id, linked), view.texts[len(read) + len(checks) :], strict=True)))
+    links = _links(plan, dict(zip(map(id, linked), view.texts[len(read) + len(checks) :], strict=True)))
     numbers = [f"{view.numbers[at]} AS n{at}" for at in range(len(read))]
     inner = ", ".join(
         [*numbers, *(f"{sql} AS {name}" for name, sql in links.items()), *([f"{bad} AS bad"] if bad else [])]
@@ -122,7 +122,7 @@ def rows_of(trace: Opened, plan: Plan, progress: Progress | None) -> Rows:
     return Rows(requests, failed, turns)
 
 
-def _links(plan: Plan, view: View, texts: dict[int, str]) -> dict[str, str]:
+def _links(plan: Plan, texts: dict[int, str]) -> dict[str, str]:
     """SQL for what links turns, by the name it gets; empty where nothing does."""
     if plan.times or (plan.session is None and not plan.turns_in_list):
         return {}
