@@ -13,7 +13,7 @@ HOSTILE = "<img src=x onerror=alert(1)> **bold** [x](javascript:alert(1)) $x$ `c
 
 def open_log(page: Page, url: str) -> None:
     """Load the page and wait for its boxes."""
-    page.goto(f"{url}/clamped")
+    page.goto(f"{url}/log")
     expect(page.get_by_role("textbox", name="or paste the log")).to_be_visible(timeout=SECONDS)
 
 
