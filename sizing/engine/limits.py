@@ -45,7 +45,7 @@ def limits(rank: Rank, pools: Pools, *, pinned: bool) -> tuple[Limit, ...]:
     levers = _levers(rank, pinned=pinned)
     rows = [_state_limit(rank, pools, levers), _kv_limit(rank, pools, levers)]
     if rank.requests_asked is not None:
-        rows.append(_asked_limit(rank.scenario, rank.requests_asked))
+        rows.append(_asked_limit(rank.scenario, int(rank.requests_asked)))
     if caps_by_estimate(rank):
         rows.append(_estimate_limit(rank, pools))
     if caps_by_tokens(rank):
