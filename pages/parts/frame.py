@@ -13,7 +13,18 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain
-from pages.parts.inputs import draw_inputs, draw_sliders, forget_rest, hold, put, restore, settle_rest, standing
+from pages.parts.inputs import (
+    WHOLE,
+    draw_inputs,
+    draw_sliders,
+    draw_split,
+    forget_rest,
+    hold,
+    put,
+    restore,
+    settle_rest,
+    standing,
+)
 from pages.parts.kept import fill, stood
 from pages.parts.presented import PRESENT, presented, style_presented
 from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX
@@ -48,17 +59,28 @@ def show_page(title: str, body: Callable[[Scenario], None]) -> None:
     with st.sidebar:
         links, sliders = st.container(horizontal=True), st.container()
         st.button("Present this page", key="present", on_click=_present, type="tertiary", help=PRESENT_HELP)
-        rest = draw_inputs()
-    _live(links, sliders, rest, body)
+        rest, split = draw_inputs()
+    _live(links, sliders, (rest, split), body)
 
 
 @st.fragment
 def _live(
-    links: DeltaGenerator, sliders: DeltaGenerator, rest: DeltaGenerator, body: Callable[[Scenario], None]
+    links: DeltaGenerator,
+    sliders: DeltaGenerator,
+    places: tuple[DeltaGenerator, DeltaGenerator],
+    body: Callable[[Scenario], None],
 ) -> None:
-    """The sliders and all that follows from them: a move reruns this alone and leaves the other inputs standing."""
+    """What one explores by moving and all that follows: a move reruns this alone and leaves the other inputs standing.
+
+    A hand on a figure may set other inputs too; then the whole page is drawn.
+    """
+    rest, split = places
+    if st.session_state.pop(WHOLE, False):
+        st.rerun()
     with sliders:
         draw_sliders()
+    with split:
+        draw_split()
     found = read_scenario(hold())
     if isinstance(found, Scenario):
         _write_link(found)

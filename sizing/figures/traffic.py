@@ -38,9 +38,11 @@ BAR = 50  # [% of a row's height] the fullest bin
 OCTAVES = 4  # an axis of lengths spans at least so many
 FEW_TICKS = 4  # at powers of four; where there are fewer, powers of two
 HEADROOM = 1.25  # of the most KV that is left; what is needed is drawn up to there
+LOWEST = 8  # times as high as the lines meet, the axis ends: higher, and they would meet at its foot
 MARGIN = 1.08  # of it at least, for a name
 REACH = 1.35  # requests drawn, over the most that is marked: right of it stand the names of lines
 FAR = 3  # times what any split runs: a mark beyond that would press all others to the edge
+HEAD = 1.06  # of the highest point: where the axis ends
 ROW = 0.07  # of the axis: a line of names under it
 OVER = 0.015  # of the highest point: a name stands so far over its line
 NAMES = 150  # [px] of the right margin: the name of the lower line
@@ -128,12 +130,11 @@ def needs_figure(traffic: Traffic) -> Figure:
     said = [about(traffic.mix), f"risk {percent(traffic.risk)}", *inputs(traffic.sizing)]
     title = "KV needed, and KV left beside the slots"
     figure = layout(said, title, height=HEIGHT_WIDE, characters=WIDE, right=NAMES)
-    figure["margin"]["t"] += 10  # [px] on a slide, which is higher than the page, a title lies lower
     if not traffic.ways:
         return _nothing(figure, "requests in flight per rank", "KV per rank [tokens]", traffic)
     drawn = needs(traffic, _most_drawn(traffic.ways))
     right = int(drawn.requests[-1])
-    top = _top(drawn)
+    top = min(_top(drawn), LOWEST * _meeting(drawn))
     lowest = -top * ROW * (len(traffic.ways) + 0.5) / (1 - ROW * (len(traffic.ways) + 0.5))
     figure["xaxis"] = source_axis(
         "requests in flight per rank",
@@ -144,7 +145,7 @@ def needs_figure(traffic: Traffic) -> Figure:
         **({"tickvals": list(range(right + 1))} if right <= 12 else {}),
     )
     ticks = _steps(top)
-    figure["yaxis"] = axis("KV per rank [tokens]", range=[lowest, top * 1.06], tickvals=ticks)
+    figure["yaxis"] = axis("KV per rank [tokens]", range=[lowest, top * HEAD], tickvals=ticks)
     figure["yaxis"] |= {"zeroline": True, "zerolinecolor": "@muted"}
     rising = {
         f"needed at {percent(traffic.risk)} risk": _up_to(drawn.requests, drawn.needed, top),
@@ -159,7 +160,7 @@ def needs_figure(traffic: Traffic) -> Figure:
     ]
     marks, drops, names = _marks(traffic.ways, right, lowest)
     figure["shapes"] = drops
-    data += [marks, labels([*_line_names(drawn, rising, top), *names])]
+    data += [marks, *_above(traffic.ways, right, top), labels([*_line_names(drawn, rising, top), *names])]
     return {"data": data, "layout": figure}
 
 
@@ -181,6 +182,12 @@ def _top(drawn: Needs) -> float:
     """The highest point of any line: all of what is left, and where one request needs more than that, this."""
     shown = float(max(drawn.left.max(), drawn.needed[0], drawn.at_mean[0]))
     return min(HEADROOM * shown, max(MARGIN * shown, float(drawn.needed[-1]), float(drawn.at_mean[-1])))
+
+
+def _meeting(drawn: Needs) -> float:
+    """KV [tokens] where what is needed meets what is left; endless where it never does."""
+    beyond = np.flatnonzero(drawn.needed > np.maximum(drawn.left, 0))
+    return max(float(drawn.needed[beyond[0]]), 1.0) if len(beyond) else math.inf
 
 
 def _steps(top: float) -> list[float]:
@@ -207,7 +214,10 @@ def _line_names(drawn: Needs, rising: dict[str, Any], top: float) -> list[Label]
     over = top * OVER
     seen = np.flatnonzero(drawn.left >= 0)
     words, found = "left beside C x S slots", []
-    if len(seen) and drawn.needed[0] <= drawn.left[0]:
+    if len(seen) and drawn.left[0] > top:
+        x = float(np.interp(-0.8 * top, -drawn.left[seen], drawn.requests[seen]))
+        found.append(Label(f" {words}", x, 0.8 * top + over, "top right", "@kv"))
+    elif len(seen) and drawn.needed[0] <= drawn.left[0]:
         found.append(Label(f"  {words}", 0, float(drawn.left[0]) + over, "top right", "@kv"))
     elif len(seen):
         x, y = float(drawn.requests[seen[-1]]), float(drawn.left[seen].max())
@@ -245,6 +255,12 @@ def _marks(ways: tuple[Way, ...], right: int, lowest: float) -> tuple[Figure, li
         words = f"{way.name}: <b>{count(way.split.admitted)}</b>, beyond this axis →"
         names.append(Label(words, right, height * row, "middle left"))
     return marks, drops, names
+
+
+def _above(ways: tuple[Way, ...], right: int, top: float) -> list[Figure]:
+    """At the head, a sign for each mark that lies above it."""
+    x = [way.split.admitted for way in ways if way.split.admitted <= right and way.split.kv_tokens > top * HEAD]
+    return [points(x, [top] * len(x), ["triangle-up"] * len(x)) | {"name": "above"}] if x else []
 
 
 def _sorted(ways: list[Way], *, descending: bool = False) -> list[Way]:
