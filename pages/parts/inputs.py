@@ -477,8 +477,8 @@ def _speculation() -> None:
     _typed("speculative_eagle_topk")
     _typed("speculative_num_steps", placeholder="D - 1")
     if st.session_state["model"]:
-        _typed("draft_kv_layers", placeholder="bytes stated below")
-    _typed("draft_kv_bytes_per_token")
+        _typed("draft_kv_layers", placeholder="the model's own MTP layer")
+    _typed("draft_kv_bytes_per_token", placeholder="from the layers, else 0")
     _choice("replayssm", get_args(ReplaySsm))
     _typed("linear_replayssm_cache_len")
     if not st.session_state["model"]:
