@@ -153,7 +153,8 @@ def _flipped_drafts(sizing: Sizing) -> Iterator[int]:
     for drafts, many in _ranks_with_drafts(_held(stands).model_copy(update={"D": 1, "rest_gib": 1})):
         rank = many._replace(rest_gib=stands.rest_gib)
         pools = pools_from_slots(rank, slots_taken(rank, ratio))
-        yield from drafts[is_other(pools, stands.L, short_pool_now(sizing))].tolist()
+        flipped = is_other(pools, stands.L, short_pool_now(sizing))  # one for all where no D is charged
+        yield from drafts[np.broadcast_to(flipped, drafts.shape)].tolist()
 
 
 @lru_cache(maxsize=KEPT)
