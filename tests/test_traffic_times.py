@@ -12,10 +12,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
 
+from sizing import Scenario
+from sizing.cli.main import main
+from sizing.figures import LIGHT, painted
+from sizing.figures.traffic import times_figure
 from sizing.traffic.reading import read_trace
 from sizing.traffic.rows import Clocks
+from sizing.traffic.running import traffic_of
 from sizing.traffic.times import BINS, HOUR, Times, times_of
+from sizing.traffic.words import times_words
 from tests.test_properties import examples
 from tests.test_traffic_mix import alike, mixed, told
 from tests.test_traffic_reading import saved
@@ -216,3 +223,70 @@ def test_the_busiest_hour_is_a_mix(tmp_path: Path) -> None:
     assert mix.busiest is not None
     assert alike(mix.busiest, mixed(inside))
     assert len(mix.times.came) == BINS
+
+
+def conversations(folder: Path) -> Path:
+    """A file of four hours: sessions of turns, most of them in the second hour."""
+    rows = []
+    for session in range(40):
+        now = 1_700_000_000 + (4500 + session * 60 if session < 30 else session * 380)
+        for turn in range(3):
+            rows.append(f"{now},{session},{1000 * (turn + 1) + 200 * turn},{200},{20000}")
+            now += 20 + 90
+    return saved(folder, "timestamp,session_id,input,output,latency_ms\n" + "\n".join(rows) + "\n")
+
+
+def test_the_command_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rate, Little's law beside the count, the busiest hour with its split, and the sessions that wait."""
+    scenario, trace = saved(tmp_path, "{}", "scenario.json"), conversations(tmp_path)
+    assert main(["traffic", str(scenario), str(trace)]) == 0
+    printed = capsys.readouterr().out
+    mix = read_trace(trace)
+    assert mix.times is not None
+    assert mix.times.waiting is not None
+    traffic = traffic_of(Scenario(), mix, 0.01)
+    for line in times_words(traffic).splitlines():
+        assert line in printed
+    assert "by Little's law (x 20.0 s each)" in printed
+    assert "Busiest hour: from" in printed
+    assert f"of {mix.times.waiting.p95} " in printed
+    assert main(["traffic", str(scenario), str(trace), "--idle-sessions", "0"]) == 0
+    assert "sessions that stay" not in capsys.readouterr().out
+    assert main(["traffic", str(scenario), str(trace), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["times"]
+    assert found["in_flight"]["little"] == pytest.approx(found["in_flight"]["mean"])
+    assert len(found["curves"]["came"]) == BINS
+
+
+def test_the_busiest_hour_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its requests in place of all; a file without one is a sentence."""
+    scenario, trace = saved(tmp_path, "{}", "scenario.json"), conversations(tmp_path)
+    mix = read_trace(trace)
+    assert mix.busiest is not None
+    assert mix.busiest.requests < mix.requests
+    assert main(["traffic", str(scenario), str(trace), "--busiest-hour", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["traffic"]["requests"] == mix.busiest.requests
+    short = saved(tmp_path, "input,output\n5,5\n", "short")
+    assert main(["traffic", str(scenario), str(short), "--busiest-hour"]) == 2
+    assert "no times that span more than an hour" in capsys.readouterr().err
+
+
+def test_the_figure_and_the_page(tmp_path: Path) -> None:
+    """Curves of the file, as it is and without the ends; the page says what the words say."""
+    mix = read_trace(conversations(tmp_path))
+    traffic = traffic_of(Scenario(), mix, 0.01)
+    assert mix.times is not None
+    without = mix._replace(times=mix.times._replace(mean=None, most=None, in_flight=None))
+    for one in (mix, without):
+        drawn = times_figure(traffic_of(Scenario(), one, 0.01))
+        assert '"@' not in json.dumps(painted(drawn, LIGHT), allow_nan=False)
+    figure = times_figure(traffic)
+    assert mix.times.mean is not None
+    assert figure["data"][1]["y"] == mix.times.mean.tolist()
+    app = AppTest.from_file("../app.py", default_timeout=60)
+    app.session_state["own_traffic"] = mix
+    app.run().switch_page("pages/traffic.py").run()
+    assert not app.exception
+    said = "\n".join(str(element.value) for element in app.markdown).replace("\\", "")
+    for line in times_words(traffic).splitlines():
+        assert line in said
