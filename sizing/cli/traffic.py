@@ -1,10 +1,11 @@
 """`traffic`: solve for real traffic in place of one L."""
 
 import argparse
+from pathlib import Path
 from typing import Any, get_args
 
 from sizing.answers.fleet import fleet_of
-from sizing.basics.problems import Problem, RefusedError
+from sizing.basics.problems import Problem, RefusedError, shown
 from sizing.cli.shared import (
     add_choice,
     add_fleet,
@@ -23,11 +24,13 @@ from sizing.exchange.traffic_answer import traffic_answer, traffic_json
 from sizing.scenario.inputs import rest_is_given
 from sizing.scenario.rest import for_bytes_alone
 from sizing.traffic import words as traffic_words
+from sizing.traffic.layouts import Columns
 from sizing.traffic.mix import Mix
 from sizing.traffic.reading import TraceError, read_trace
 from sizing.traffic.running import Traffic, carriers_of, traffic_of
 from sizing.traffic.sessions import residency, room
 from sizing.traffic.shapes import LogNormal
+from sizing.traffic.tables import DUCKDB, count_table
 from sizing.traffic.turns import Asked
 from sizing.traffic.workload import LABELS, WHERE_EMPTY, Shape, Workload, mix_of_workload, read_workload, with_waiting
 
@@ -58,6 +61,20 @@ def add(commands: Any) -> None:
             help="of TRACE, where it is not found by its name; a dotted path in nested JSON or Parquet",
         )
     traffic.add_argument(
+        "--table",
+        metavar="ENGINE",
+        nargs="?",
+        const=DUCKDB,
+        help="count TRACE where it is, with one query: a table, or Parquet in a file, a folder or a pattern; in duckdb "
+        "(where nothing is named), spark, spark:MASTER, or at an address of Ibis such as bigquery://project/dataset, "
+        "snowflake://, trino://, clickhouse:// or postgres://",
+    )
+    traffic.add_argument(
+        "--histogram",
+        metavar="OUT",
+        help="with --table, write the histogram too, which the dashboard and this command take: .parquet or .csv",
+    )
+    traffic.add_argument(
         "--turns",
         choices=get_args(Asked),
         help="what rows that are turns of a conversation hold: the whole context, or what the turn added to it (as the "
@@ -85,8 +102,15 @@ def run(options: argparse.Namespace) -> int:
         stop(workload)
     columns = {f"{name}_column": getattr(options, f"{name}_column") for name in COLUMNS}
     fleet = fleet_wanted(options)
+    if options.histogram and not options.table:
+        stop_with("It is what --table counts: give both.", where="--histogram")
     try:
-        mix = mix_of_workload(workload) if is_shape else read_trace(options.trace, turns=options.turns, **columns)
+        if options.table:
+            mix = _counted(options)
+        elif is_shape:
+            mix = mix_of_workload(workload)
+        else:
+            mix = read_trace(options.trace, turns=options.turns, **columns)
         workload = with_waiting(workload, mix.times)
         mix = _busiest(mix) if options.busiest_hour else mix
         traffic = traffic_of(for_bytes_alone(scenario), mix, workload.risk)
@@ -106,6 +130,21 @@ def run(options: argparse.Namespace) -> int:
         lines += fleet_lines(fleet, ways, traffic.sizing.scenario, traffic.risk) if fleet else []
         print("\n".join(lines), flush=True)
     return sizing_answer(traffic.sizing, rest_given=given).status
+
+
+def _counted(options: argparse.Namespace) -> Mix:
+    """The mix of a table that an engine counts; its histogram is written where one is asked for."""
+    columns = Columns(options.input_column, options.output_column, options.length_column, options.count_column)
+    found = count_table(options.trace, options.table, columns)
+    if options.histogram:
+        out = Path(options.histogram)
+        if out.suffix.lower() not in (".parquet", ".csv"):
+            stop_with(f"{shown(out)} ends in neither .parquet nor .csv: name one of them.", where="--histogram")
+        try:
+            found.write(out)
+        except OSError as error:
+            stop_with(f"{shown(out)} cannot be written ({error.__class__.__name__}).", where="--histogram")
+    return found.mix
 
 
 def _busiest(mix: Mix) -> Mix:

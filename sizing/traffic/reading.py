@@ -18,7 +18,7 @@ from sizing.traffic.times import times_of
 from sizing.traffic.trace_file import TraceError, TraceFile, trace_file
 from sizing.traffic.turns import Asked, Linked, from_messages, linked, numbered
 
-__all__ = ["Columns", "TraceError", "columns_of", "columns_to_name", "guess", "read_trace"]
+__all__ = ["Columns", "TraceError", "columns_of", "columns_to_name", "guess", "mix_of_requests", "read_trace"]
 
 _MAX_STEPS = 2**51  # of all requests: float64 counts twice as many exactly, as the mix with outputs doubled has
 _BLOCK = 2**20  # rows
@@ -107,7 +107,7 @@ def _linked(file: TraceFile, rows: Rows, plan: Plan, turns: Asked | None) -> Lin
 
 def _timed(file: TraceFile, found: Linked, rows: Rows) -> Mix:
     """The mix, with what its times say where it has some."""
-    mix = _mix(file, found, rows.failed)
+    mix = mix_of_requests(file, found, rows.failed)
     if rows.clocks is None or rows.answers is not None or found.requests.times is not None:
         return mix
     requests = found.requests
@@ -120,7 +120,7 @@ def _timed(file: TraceFile, found: Linked, rows: Rows) -> Mix:
     if times.busiest is not None:
         held = times.busiest.within(rows.clocks)
         inputs, outputs = requests.inputs[held], None if requests.outputs is None else requests.outputs[held]
-        busiest = _mix(file, Linked(Requests(inputs, outputs, None), found.said, found.note), 0)
+        busiest = mix_of_requests(file, Linked(Requests(inputs, outputs, None), found.said, found.note), 0)
     return mix._replace(times=times, busiest=busiest)
 
 
@@ -193,7 +193,8 @@ def _listed(names: list[str], places: Mapping[str, Place]) -> str:
     return ", ".join(shown(name) for name in found[:_SHOWN]) + more
 
 
-def _mix(file: TraceFile, found: Linked, failed: int) -> Mix:
+def mix_of_requests(file: TraceFile, found: Linked, failed: int) -> Mix:
+    """The mix of requests that were read, with what there is to say of them; raises TraceError for too many."""
     inputs, outputs, times = found.requests
     if times is not None and _steps(inputs if outputs is None else outputs, times) > _MAX_STEPS:
         file.fail("counts more requests than can be told apart: divide every count by the same number.", "too_large")

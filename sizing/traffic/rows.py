@@ -68,20 +68,20 @@ class Rows(NamedTuple):
     """Where rows are messages of conversations, whether each is an answer."""
 
 
-_FALSE = "('false', '0', '0.0', 'no', 'f')"
-_TRUE = "('true', '1', '1.0', 'yes', 't')"
-_EMPTY = "('', 'null', 'none', 'nan', 'false', '0', '0.0', '-', 'no', '{}', '[]', '\"\"')"
-_BROKEN = "^(err|fail|cancel|abort|incomplete|time.?d?.?out|reject|drop)"  # how the words of a status begin
+FALSE = ("false", "0", "0.0", "no", "f")
+TRUE = ("true", "1", "1.0", "yes", "t")
+EMPTY = ("", "null", "none", "nan", "false", "0", "0.0", "-", "no", "{}", "[]", '""')
+BROKEN = "^(err|fail|cancel|abort|incomplete|time.?d?.?out|reject|drop)"  # how the words of a status begin
 
 
 def fails(sign: Sign, text: str) -> str:
     """SQL that is true for a request that failed, by a column's text; false where it says nothing."""
     plain = f"lower(trim({text}))"
     found = {
-        "filled": f"{plain} NOT IN {_EMPTY}",
-        "true": f"{plain} IN {_TRUE}",
-        "false": f"{plain} IN {_FALSE}",
-        "status": f"(regexp_matches({plain}, '{_BROKEN}') OR TRY_CAST({plain} AS DOUBLE) >= 400)",
+        "filled": f"{plain} NOT IN {EMPTY}",
+        "true": f"{plain} IN {TRUE}",
+        "false": f"{plain} IN {FALSE}",
+        "status": f"(regexp_matches({plain}, '{BROKEN}') OR TRY_CAST({plain} AS DOUBLE) >= 400)",
         "code": f"TRY_CAST({plain} AS DOUBLE) NOT BETWEEN 100 AND 399",
         "span": f"{plain} IN ('2', 'status_code_error')",
         "zero": f"TRY_CAST({plain} AS DOUBLE) = 0",
