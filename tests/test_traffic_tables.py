@@ -22,6 +22,13 @@ from tests.test_traffic_mix import alike, told
 from tests.test_traffic_reading import saved
 
 ROWS = 100_000
+# A page of its own and 200 parts of 100,000 rows are no use here; and what runs once is not worth the best compiler.
+QUICK = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
 pytestmark = [
     pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),  # ibis 12 beside DuckDB 2
     pytest.mark.filterwarnings("ignore:The copy keyword:DeprecationWarning"),  # PySpark 4.0 beside pandas 3
@@ -48,17 +55,20 @@ def fixture_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", name="spark")
 def fixture_spark() -> Iterator[str]:
-    """The engine of a real Spark on this machine, where Java is."""
+    """The engine of a real Spark on this machine, where Java is; one session, set to start and to plan quickly."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         told = "Spark needs Java, and none was found: install a JRE of 17 or later"
         if os.environ.get("CI"):
             pytest.fail(told)
         pytest.skip(told)
-    yield "spark:local[2]"
     from pyspark.sql import SparkSession
 
-    if session := SparkSession.getActiveSession():
-        session.stop()
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in QUICK.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield "spark:local[2]"
+    session.stop()
 
 
 def rows_of(found: Counted) -> list[tuple[int, ...]]:
