@@ -549,7 +549,6 @@ def test_several_series_and_scrapes(tmp_path: Path) -> None:
 
 def test_the_api_of_prometheus(tmp_path: Path) -> None:
     """A vector, and a matrix over time."""
-
     counts = (("request_prompt_tokens", "10"), ("request_generation_tokens", "5"))
 
     def answer(kind: str, key: str, values: Any) -> str:

@@ -26,7 +26,8 @@ def fleet_stood() -> FleetWanted | list[Problem]:
 
 def show_fleet(sizing: Sizing, carriers: Sequence[Carrier], *, risk: float | None, key: str, hint: str = "") -> None:
     """Boxes, headline, table and figure. `risk` is that of one server [-], None where each request is counted at L;
-    `hint` says what else is known of the requests in flight."""
+    `hint` says what else is known of the requests in flight.
+    """
     if not presented():
         st.markdown("#### A fleet of such servers")
         for (name, title), place in zip(LABELS.items(), st.columns(4), strict=True):

@@ -37,7 +37,7 @@ PAGES = {
     "pages/traffic.py": "Traffic",
     "pages/compare.py": "Compare",
     "pages/model.py": "Model",
-    "pages/clamped.py": "Log",
+    "pages/log.py": "Log",
     "pages/reference.py": "Reference",
 }
 

@@ -149,7 +149,8 @@ def _flipped_drafts(sizing: Sizing) -> Iterator[int]:
 @lru_cache(maxsize=16)
 def _ranks_with_drafts(scenario: Scenario) -> list[tuple[Whole, Rank]]:
     """Every D above 0 that the engine takes, with a rank that holds an array of each; L and rest do not enter. Those of
-    one headroom stand together, which the rules take as a number."""
+    one headroom stand together, which the rules take as a number.
+    """
     found: dict[int, dict[int, Rank]] = {}
     for D in range(1, MAX_D + 1):
         with suppress(RefusedError):

@@ -129,7 +129,8 @@ def sweep(scenario: Scenario, x: Axis, y: Axis) -> Sweep:
 
 def axis_of(scenario: Scenario, name: SweepInput, points: int = POINTS) -> Axis:
     """Values for an input around what is set: even on a logarithmic axis for numbers that may be anything, else all
-    that are usual. What is set is one of them."""
+    that are usual. What is set is one of them.
+    """
     own = getattr(scenario, name)
     usual: dict[str, Callable[[], Sequence[Any]]] = {
         "L": lambda: _whole(L_LOW, L_HIGH, points),

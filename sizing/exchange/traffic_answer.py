@@ -18,7 +18,8 @@ _PARTS = {"input": "input", "output": "output", "total": "input + output"}  # as
 
 def traffic_json(traffic: Traffic, fleet: Fleet | None = None, *, rest_given: bool = True) -> str:
     """Inputs and numbers of one outcome. Requests, slots and tokens are per rank; risk and overflow are shares; times
-    are in seconds from the first request, which `first` dates. Servers and GPUs are those of the whole fleet."""
+    are in seconds from the first request, which `first` dates. Servers and GPUs are those of the whole fleet.
+    """
     mix, scenario = traffic.mix, traffic.sizing.scenario
     found = {
         "version": tool_version(),

@@ -245,7 +245,8 @@ def _no_spare(sizing: Sizing) -> Advice | None:
 
 def no_spare_slot(sizing: Sizing) -> str:
     """That K is just what the admitted requests take, and what to set instead; empty where a slot is spare, or nothing
-    is tracked."""
+    is tracked.
+    """
     now, scenario = sizing.now, sizing.scenario
     rank = rank_of(scenario)
     if isinstance(now, Refusal) or not spare_slots(rank) or now.slots != now.admitted * sizing.S:

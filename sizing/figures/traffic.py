@@ -79,7 +79,8 @@ def lengths_figure(mix: Mix) -> Figure:
 
 def times_figure(traffic: Traffic) -> Figure:
     """Requests in flight over the time of the file, in the mean and at most, with the busiest hour and what one
-    deployment runs; where the file does not say when requests ended, how many came."""
+    deployment runs; where the file does not say when requests ended, how many came.
+    """
     times = traffic.mix.times
     assert times is not None
     unit, name = (3600.0, "hours") if times.span >= 2 * 3600 else (60.0, "minutes") if times.span >= 120 else (1.0, "s")

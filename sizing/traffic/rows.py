@@ -103,7 +103,7 @@ def rows_of(trace: Opened, plan: Plan, progress: Progress | None) -> Rows:
     texts = dict(zip(map(id, linked), view.texts[len(read) + len(checks) :], strict=False))
     if plan.only:
         view = view._replace(rows=f"(FROM {view.rows} WHERE {_is_request(plan, view)})")
-    links = _links(plan, view, texts) | _times(plan, texts)
+    links = _links(plan, texts) | _times(plan, texts)
     numbers = [f"{view.numbers[at]} AS n{at}" for at in range(len(read))]
     inner = ", ".join(
         [*numbers, *(f"{sql} AS {name}" for name, sql in links.items()), *([f"{bad} AS bad"] if bad else [])]
@@ -159,7 +159,8 @@ def _times(plan: Plan, texts: dict[int, str]) -> dict[str, str]:
 
 def _second(text: str, unit: float | None, name: str) -> str:
     """SQL for a time [s]: a number in its unit, or a date. Without a unit the size of a number shows that of an epoch;
-    nothing shows that of a shorter one."""
+    nothing shows that of a shorter one.
+    """
     number = f"TRY_CAST({text} AS DOUBLE)"
     if unit is not None:
         return f"coalesce({number} * {unit!r}, epoch(TRY_CAST({text} AS TIMESTAMP)))"
@@ -188,7 +189,7 @@ def _is_request(plan: Plan, view: View) -> str:
     return f"coalesce({view.texts[-1]} IN ({calls}), {view.texts[0]} IS NOT NULL)"
 
 
-def _links(plan: Plan, view: View, texts: dict[int, str]) -> dict[str, str]:
+def _links(plan: Plan, texts: dict[int, str]) -> dict[str, str]:
     """SQL for what links turns, by the name it gets; empty where nothing does."""
     if plan.times or (plan.session is None and not plan.turns_in_list and not plan.speaker):
         return {}

@@ -299,7 +299,8 @@ def room_words(room: Room | None, traffic: Traffic) -> str:
 
 def times_words(traffic: Traffic) -> str:
     """What the times of a file say, a line each: how often requests come, what is in flight, the busiest hour and the
-    split for it, and sessions that wait; empty where it has no times."""
+    split for it, and sessions that wait; empty where it has no times.
+    """
     times = traffic.mix.times
     if times is None:
         return ""

@@ -56,7 +56,8 @@ class Workload(LogNormal):
 
 def with_waiting(workload: Workload, times: Times | None) -> Workload:
     """The workload with the sessions that the times of a file show, where it states none: the p95 over time of how
-    many wait, and the mean over time of the context that one has."""
+    many wait, and the mean over time of the context that one has.
+    """
     if workload.idle_sessions is not None or times is None or times.waiting is None:
         return workload
     waiting = times.waiting
