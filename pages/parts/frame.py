@@ -13,6 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain
+from pages.parts.fleet import BOX, fleet_stood
 from pages.parts.inputs import (
     WHOLE,
     draw_inputs,
@@ -29,6 +30,9 @@ from pages.parts.kept import fill, stood
 from pages.parts.presented import PRESENT, presented, style_presented
 from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX
 from sizing import Problem, Scenario, read_scenario
+from sizing.answers.fleet import FleetWanted
+from sizing.exchange.fleet_text import PARAMETER as FLEET
+from sizing.exchange.fleet_text import fleet_from_query, fleet_to_query
 from sizing.exchange.link import KEPT as KEPT_QUERY
 from sizing.exchange.link import WANT, from_query, kept_from_query, kept_to_query, to_query, wants_from_query
 from sizing.exchange.scenario_file import MOST
@@ -121,7 +125,7 @@ def _present() -> None:
     kept = st.session_state.get(KEPT, [])
     wants = "\n".join(str(stood(box, "")).strip() for box in (REQUESTS_BOX, FURTHER_BOX)).rstrip()
     own = ((kept_to_query(kept) or {}) if kept else {}) | ({WANT: wants} if wants else {})
-    own |= st.session_state.get(TRAFFIC_LINK, {})
+    own |= st.session_state.get(TRAFFIC_LINK, {}) | fleet_link()
     st.query_params.from_dict({**st.session_state.get("link", {}), **own, PRESENT: ""})
 
 
@@ -162,7 +166,7 @@ def _query() -> dict[str, str]:
     return {
         name: value
         for name, value in st.query_params.to_dict().items()
-        if name not in (PRESENT, KEPT_QUERY, WANT, TRAFFIC)
+        if name not in (PRESENT, KEPT_QUERY, WANT, TRAFFIC, FLEET)
     }
 
 
@@ -183,7 +187,7 @@ def _read_link(page: str) -> None:
         restore()
     if first or (query != state["link"] and not moved and (same_page or query)):
         scenario, state["problems"] = from_query(query)
-        state["problems"] += _read_kept() + _read_traffic() if first else []
+        state["problems"] += _read_kept() + _read_traffic() + _read_fleet() if first else []
         if first:
             _read_wants()
         for name, value in (scenario.model_dump() | scenario.stated()).items():
@@ -217,6 +221,23 @@ def _read_traffic() -> list[Problem]:
     for name, value in found.differences().items():
         fill(f"traffic_{name}", value if name == "shape" else f"{value:g}" if isinstance(value, float) else str(value))
     return []
+
+
+def _read_fleet() -> list[Problem]:
+    """Fill the boxes of the fleet from a link, once."""
+    text = st.query_params.get(FLEET)
+    found = fleet_from_query(text) if text else FleetWanted()
+    if not isinstance(found, FleetWanted):
+        return found
+    for name, value in found.model_dump(exclude_none=True).items():
+        fill(BOX.format(name), f"{value:.12g}")
+    return []
+
+
+def fleet_link() -> dict[str, str]:
+    """What the boxes of the fleet hold, as a link carries it; empty where they hold nothing, or what cannot be read."""
+    wanted = fleet_stood()
+    return fleet_to_query(wanted) if isinstance(wanted, FleetWanted) else {}
 
 
 def _write_link(scenario: Scenario) -> None:

@@ -45,6 +45,7 @@ FAR = 3  # times what any split runs: a mark beyond that would press all others 
 HEAD = 1.06  # of the highest point: where the axis ends
 ROW = 0.07  # of the axis: a line of names under it
 OVER = 0.015  # of the highest point: a name stands so far over its line
+SEEN = 4  # times what is in flight at most: a line of what runs beyond that would press it to the foot
 NAMES = 150  # [px] of the right margin: the name of the lower line
 RIGHT_LEAST, RIGHT_MOST = 1.25, 3.0  # KV pools: where the axis of KV in use ends
 
@@ -75,6 +76,55 @@ def lengths_figure(mix: Mix) -> Figure:
         at = ", ".join(f"{quantile} {count(counts.quantile(share))}" for quantile, share in QUANTILES.items())
         figure["annotations"].append(_over(f"<b>{name}</b>: {at} tokens", top))
         data += [trace | {"yaxis": _key(row)} for trace in _lengths(counts, scale["range"], name)]
+    return {"data": data, "layout": figure}
+
+
+def times_figure(traffic: Traffic) -> Figure:
+    """Requests in flight over the time of the file, in the mean and at most, with the busiest hour and what one
+    deployment runs; where the file does not say when requests ended, how many came.
+    """
+    times = traffic.mix.times
+    assert times is not None
+    unit, name = (3600.0, "hours") if times.span >= 2 * 3600 else (60.0, "minutes") if times.span >= 120 else (1.0, "s")
+    title = "Requests in flight over time" if times.mean is not None else "Requests that came over time"
+    said = [about(traffic.mix), f"risk {percent(traffic.risk)}", *inputs(traffic.sizing)]
+    figure = layout(said, title, height=HEIGHT, characters=WIDE, right=NAMES)
+    edges = times.edges / unit
+    middles, right = ((edges[1:] + edges[:-1]) / 2).tolist(), float(edges[-1])
+    figure["xaxis"] = source_axis(
+        f"time from the first request [{name}]", "Counted from the traffic given", range=[0, right], showgrid=False
+    )
+    if times.mean is None or times.most is None:
+        minutes = np.diff(times.edges) / 60
+        rates = (times.came / minutes).tolist()
+        figure["yaxis"] = axis("requests per minute", range=[0, 1.08 * max(rates)])
+        data = [line(middles, rates, "@ink", name="came")]
+    else:
+        runs = {way.name: way.now.runs * traffic.sizing.scenario.attn_dp_size for way in traffic.ways}
+        most = float(times.most.max())
+        shown = {way: value for way, value in runs.items() if value <= SEEN * most}
+        top = 1.08 * max(most, *shown.values(), 1)
+        figure["yaxis"] = axis("requests in flight", range=[0, top])
+        data = [
+            line(middles, times.most.tolist(), "@other", width=1.5, name="most"),
+            line(middles, times.mean.tolist(), "@ink", width=2.5, name="mean"),
+        ]
+        names, foot = [], -math.inf
+        for value, equal in groupby(sorted(shown, key=shown.__getitem__), key=shown.__getitem__):
+            data.append(line([0, right], [value, value], "@line3", dash="dash", name=f"runs {value}"))
+            words = list(equal)
+            height = LINE / _pixels(figure, 1) * top * len(words)
+            foot = max(value, foot + height)
+            told = ",<br>".join(f"  {way}" for way in words)
+            names.append(Label(f"{told}: <b>{count(value)}</b>", right, foot, "middle right", "@line3"))
+        data.append(labels(names))
+    if times.busiest is not None:
+        low, high = times.busiest.start / unit, (times.busiest.start + 3600) / unit
+        place = {"x0": low, "x1": high, "y0": 0, "y1": 1, "yref": "paper", "layer": "below"}
+        figure["shapes"] = [place | {"type": "rect", "fillcolor": "@kv_soft", "line": {"width": 0}}]
+        figure["annotations"].append(
+            text("busiest hour", x=(low + high) / 2, y=1, yref="paper", yanchor="bottom", size=SMALL)
+        )
     return {"data": data, "layout": figure}
 
 
