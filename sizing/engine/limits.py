@@ -57,7 +57,8 @@ def limits(rank: Rank, pools: Pools, *, pinned: bool) -> tuple[Limit, ...]:
 
 def requests_by_limit(rank: Rank, pools: Pools, L: Numeric) -> dict[LimitName, Numeric]:
     """Every limit that applies [requests per rank], the hardest first: of equal ones the first binds. Pools and L may
-    be arrays."""
+    be arrays.
+    """
     found: dict[LimitName, Numeric] = {"state pool": pools.clamp, "KV pool": held_by_kv(pools, L)}
     if rank.requests_asked is not None:
         found["requests asked"] = rank.requests_asked

@@ -190,7 +190,8 @@ class Ground:
 
     def place_anyway(self, words: str, spots: Sequence[Spot], *, size: int = 13) -> tuple[Spot, bool]:
         """The same; else the first where they cover lines alone, or where they cover least: there they need a ground of
-        their own, which is what the second value says."""
+        their own, which is what the second value says.
+        """
         needed = size_of(words, size)
         if spot := self._first(needed, spots, lines=True):
             return spot, False

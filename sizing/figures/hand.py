@@ -41,7 +41,8 @@ def hand_over_ratio(sizing: Sizing, drawn: Sequence[float]) -> Hand | None:
 
 def _hand(sizing: Sizing, found: Along, written: Callable[[Any], str], own: float | None) -> Hand | None:
     """Numbers as columns (one number where all are the same), words as forms that a stop chooses from; None where the
-    weights do not fit, whatever is moved."""
+    weights do not fit, whatever is moved.
+    """
     if missing_words(rest_of(sizing.scenario)):
         return None
     columns = {"clamp": found.clamp, "cap": found.kv_cap, "tokens": found.kv_tokens, "runs": found.runs}

@@ -100,7 +100,8 @@ def ratios_drawn(sizing: Sizing) -> Reals:
 
 def _ends(marked: dict[str, float]) -> tuple[float, float]:
     """Both ends of the axis [-]: the ratio that is set moves them only where it lies near one, so that the axis stands
-    still under a hand."""
+    still under a hand.
+    """
     still = [ratio for name, ratio in marked.items() if name != "now"] or [DEFAULT_RATIO]
     near = [marked["now"]] if "now" in marked else still
     low, high = min(*still, near[0] * NEAR) / REACH, max(*still, near[0] / NEAR) * REACH
