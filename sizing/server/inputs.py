@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from sizing.basics.dtypes import KV_ITEMSIZE
 from sizing.basics.problems import RefusedError
+from sizing.basics.search import turn
 from sizing.basics.units import count
 from sizing.bootlog.inputs import LOG, MODEL, Inputs, inputs_of, whole_elements
 from sizing.bootlog.log import read_text
@@ -18,15 +19,14 @@ from sizing.bootlog.measure import Measured, share
 from sizing.engine.pools import Pools, pools_from_slots
 from sizing.engine.rank import rank_of
 from sizing.engine.slots import slots_set
-from sizing.releases.rules import Release, at_least
+from sizing.releases.rules import rules_of
 from sizing.scenario.from_model import FILLED, names
 from sizing.scenario.inputs import MAX_REST_GIB, Scenario, read_scenario
 from sizing.scenario.rest import for_bytes_alone
 from sizing.server.said import ServerInfo
 
 ANSWER = "server_info"
-LOGICAL_SINCE: Release = "0.5.21"  # max_total_num_tokens and token_capacity count logical tokens, before rows of a rank
-LEAST_GIB, STEPS = -64.0, 80  # where rest is looked for, and how often the range is halved
+LEAST_GIB = -64.0  # from where on rest is looked for
 
 
 class ServerInputs(NamedTuple):
@@ -142,7 +142,7 @@ def rows_of(info: ServerInfo) -> int | None:
         return tokens
     if info.release is None:
         return None
-    return tokens // dcp if at_least(info.release, LOGICAL_SINCE) else tokens
+    return tokens // dcp if rules_of(info.release).prints_logical_tokens else tokens
 
 
 def rest_that_gives(scenario: Scenario, slots: int, rows: int) -> Measured | None:
@@ -177,13 +177,8 @@ def rest_that_gives(scenario: Scenario, slots: int, rows: int) -> Measured | Non
 
 def _first(holds: Callable[[float], bool]) -> float | None:
     """The least rest [GiB] from which on something holds; None where it never does."""
-    low, high = LEAST_GIB, float(MAX_REST_GIB)
-    if not holds(high):
-        return None
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    found = turn(LEAST_GIB, float(MAX_REST_GIB), holds)
+    return found and found[1]
 
 
 def _release(info: ServerInfo) -> dict[str, Any]:
