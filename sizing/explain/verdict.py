@@ -18,7 +18,7 @@ from sizing.explain.launch_flags import SPARE_WHY, Flags, flags
 from sizing.releases.rules import BLOCK_KIND
 from sizing.scenario.from_model import draft_bytes, geometry_of
 from sizing.scenario.inputs import MAX_PIN, Scenario, changed, widths_of
-from sizing.scenario.rest import asked_for, missing_words, rest_of
+from sizing.scenario.rest import asked_for, condition, missing_words, rest_of
 from sizing.specification import FRAGILE_RATIO
 
 # A choice of ours: "L is uncertain" (compute-mamba-ratio.md, Caveats, "Asymmetry") is said within a tenth of balance.
@@ -81,16 +81,16 @@ def _estimated(sizing: Sizing, band: Band) -> Verdict:
     """The headline holds the band; the reasons are those of the low end, for which flags are chosen."""
     rest, (low, high) = rest_of(sizing.scenario), band.runs
     safe = verdict(at_low_end(sizing))
-    L, where = count(sizing.scenario.L), f"rest {rest.words}; a boot log makes it exact"
+    L, where = count(sizing.scenario.L), condition(sizing.scenario)
     if missing := missing_words(rest):
-        return Verdict(headline=f"{sizing.scenario.title} does not fit: {missing} ({where}).", sentences=())
+        return Verdict(headline=f"{sizing.scenario.title} does not fit: {missing}{where}.", sentences=())
     if high == 0:
-        return Verdict(headline=f"Not one request of L = {L} runs ({where}).", sentences=safe.sentences)
+        return Verdict(headline=f"Not one request of L = {L} runs{where}.", sentences=safe.sentences)
     runs = count(low) if low == high else f"{count(low)} to {count(high)}"
     binding = {end.binding.name for end in (band.low, band.high) if isinstance(end, Split)}
     binds = f": {BINDING_WORDS[binding.pop()]}" if len(binding) == 1 else ""
     said = "request runs" if high == 1 else "requests run"
-    headline = f"{runs} {said} at L = {L}{_each_rank(sizing, low)}{binds} ({where})."
+    headline = f"{runs} {said} at L = {L}{_each_rank(sizing, low)}{binds}{where}."
     at = f"At the low end, {rest_text(band.low_scenario.rest_gib)}:"
     return Verdict(headline=headline, sentences=(at, *safe.sentences))
 
