@@ -366,7 +366,7 @@ def test_notice(change: tuple[str, str], flags: str, code: str) -> None:
 @pytest.fixture
 def page() -> AppTest:
     """The page, opened without a log."""
-    return AppTest.from_file("../app.py", default_timeout=TIMEOUT).run().switch_page("pages/clamped.py").run()
+    return AppTest.from_file("../app.py", default_timeout=TIMEOUT).run().switch_page("pages/log.py").run()
 
 
 def words(page: AppTest) -> str:
@@ -386,7 +386,7 @@ def test_the_page_reads_a_pasted_log_and_keeps_it(page: AppTest) -> None:
     assert "51 requests run at L = 9,216: the state pool binds." in text
     assert "| K, state slots | 257 | 257 |" in text
     assert any("--mamba-full-memory-ratio 2.2045 --trust-remote-code" in code.value for code in page.code)
-    back = page.switch_page("app.py").run().switch_page("pages/clamped.py").run()
+    back = page.switch_page("app.py").run().switch_page("pages/log.py").run()
     assert str(back.text_area(key="log_text").value).startswith("[2026")
 
 

@@ -51,7 +51,7 @@ MOVES: dict[str, dict[str, Any]] = {
 }
 EVERY = os.environ.get("SIZING_EVERY_PATH") == "1"
 WALKED = tuple(MOVES) if EVERY else ("model", "tp_size", "gpu", "checkpoint")
-PAGES = ("target", "traffic", "compare", "model", "clamped")
+PAGES = ("target", "traffic", "compare", "model", "log")
 
 
 def test_every_input_that_a_rest_belongs_to_is_moved() -> None:
@@ -98,6 +98,7 @@ def test_what_is_not_stated_is_nobody_else_s(values: dict[str, Any]) -> None:
     if not isinstance(scenario, Scenario):
         return
     (filed,) = from_file(to_file([scenario]))
+    assert isinstance(filed, Scenario)
     linked, problems = from_query(to_query(scenario))
     assert (filed, linked, problems) == (scenario, scenario, [])
     assert filed.rest_source == linked.rest_source == scenario.rest_source

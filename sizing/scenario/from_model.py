@@ -211,7 +211,7 @@ def own_draft_layers(geometry: Geometry) -> int:
 
 def _row_bytes(geometry: Geometry, widths: Widths, rules: Rules) -> tuple[int, int]:
     """A row of the full KV pool on the stage with most of it, and of the window pool [bytes per rank]."""
-    tp, layers = widths.attn_tp_size, most_kv_layers(geometry, stages(geometry, widths.pp_size))
+    tp, layers = widths.attn_tp_size, most_kv_layers(stages(geometry, widths.pp_size))
     if isinstance(geometry.kv, SlidingGqa):
         return geometry.kv.parts(layers, tp, widths.kv)
     known, dcp = _released(geometry, widths, rules)
@@ -243,7 +243,7 @@ def draft_bytes(geometry: Geometry, widths: Widths) -> int:
 
     0 where it has none. Source: engine-sizing.md section 3; rounded as the release rounds it.
     """
-    rules, layers = rules_of(widths.release), most_kv_layers(geometry, stages(geometry, widths.pp_size))
+    rules, layers = rules_of(widths.release), most_kv_layers(stages(geometry, widths.pp_size))
     known, dcp = _released(geometry, widths, rules)
     return draft_kv_bytes_per_token(
         known,

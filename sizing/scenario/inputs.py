@@ -811,7 +811,8 @@ class Scenario(BaseModel):
 
     def differences(self) -> dict[str, Any]:
         """Only the inputs that differ from the worked example, or from the model's own default: what a link or a file
-        needs to carry."""
+        needs to carry.
+        """
         defaults = DEFAULTS | {"mamba_full_memory_ratio": self.default_ratio}
         return {key: value for key, value in self.stated().items() if value != defaults[key]}
 
