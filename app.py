@@ -6,6 +6,7 @@ from streamlit.starlette import App
 from pages.parts.blocks import plain, table_text
 from pages.parts.frame import show_page
 from pages.parts.guard import guarded
+from pages.parts.hardware import show_automatic
 from pages.parts.plot import show_figures
 from pages.parts.rest import asked_for_rest
 from pages.parts.words import show_words
@@ -63,6 +64,7 @@ def balance(scenario: Scenario) -> None:
         },
         headline=words.headline,
     )
+    show_automatic(scenario)
     show_words(below(sizing, found), key="below")
     if found is not None:
         for line in filter(None, (environment(scenario), launch_flags(sizing, found))):

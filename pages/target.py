@@ -8,6 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.parts.blocks import plain, table_text, unbroken
 from pages.parts.fleet import show_fleet
 from pages.parts.frame import fleet_link, show_page
+from pages.parts.hardware import show_hardware
 from pages.parts.kept import kept_box
 from pages.parts.presented import presented
 from pages.parts.rest import asked_for_rest
@@ -40,6 +41,9 @@ def show_target(scenario: Scenario) -> None:
     if wants and not faults:
         _answer(scenario, wants, first)
     _fleet(scenario)
+    if scenario.model:
+        alone = wants[0] if len(wants) == 1 and wants[0].L == scenario.L else None
+        show_hardware(scenario, alone.requests if alone else None)
     if not presented():
         st.markdown("#### Take it away: a review sheet")
         show_sheet(scenario)

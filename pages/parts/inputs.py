@@ -547,7 +547,8 @@ def _bytes() -> None:
 
 def _folded(title: str, draw: Callable[[], None], *names: str) -> None:
     """A group that is closed until something in it differs from its default, and then stays as the reader has it."""
-    opened = f"{title} opened"
+    opened, filled = f"{title} opened", FILLED if st.session_state["model"] else ()
+    names = tuple(name for name in names if name not in filled)
     if any(_unboxed(name, st.session_state[name]) != _boxed_default(name) for name in names):
         st.session_state[opened] = True
     with st.expander(title, expanded=st.session_state.get(opened, False)):
