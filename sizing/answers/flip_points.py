@@ -160,7 +160,8 @@ def _flipped_drafts(sizing: Sizing) -> Iterator[int]:
 @lru_cache(maxsize=KEPT)
 def _ranks_with_drafts(held: Scenario) -> list[tuple[Whole, Rank]]:
     """Every D above 0 that the engine takes, with a rank that holds an array of each; rest and the D that is set do not
-    enter. Those of one headroom stand together, which the rules take as a number."""
+    enter. Those of one headroom stand together, which the rules take as a number.
+    """
     found: dict[int, dict[int, Rank]] = {}
     for D in range(1, MAX_D + 1):
         with suppress(RefusedError):
