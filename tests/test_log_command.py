@@ -40,13 +40,14 @@ def files(tmp_path: Path) -> Path:
 
 def test_each_format_alone(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Known by its content: what a format gives is answered, what it does not is unknown and no number."""
-    for name, known in {
+    told: dict[str, dict[str, Any]] = {
         "info.json": {"slots": 257, "S": 5, "runs": 51},
         "lines.log": {"runs": 51, "S": 5, "binds": "state"},
         "lines.log.gz": {"runs": 51, "S": 5, "binds": "state"},
         "scrapes.prom": {"slots": 257, "kv_tokens": 1_167_552},
         "loads.json": {"runs": 51, "kv_tokens": 1_167_552},
-    }.items():
+    }
+    for name, known in told.items():
         answer = answered(capsys, str(files / name))
         assert {key: answer[key] for key in known} == known, name
         assert (answer["L"], answer["refused"]) == (None, None)

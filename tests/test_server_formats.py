@@ -11,9 +11,9 @@ from sizing import Scenario, Split, solve
 from sizing.command import read_command
 from sizing.engine.unified import unified
 from sizing.exchange.answer import Measured
+from sizing.exchange.server_answer import Told, serving, told
 from sizing.releases.rules import RELEASES
 from sizing.server import ServerFacts, batches, read_server, read_server_chunks
-from sizing.server.answer import Told, serving, told
 from sizing.server.beside import beside
 from sizing.server.inputs import ServerInputs, boot_lines, inputs_of_server, rows_of
 from sizing.server.said import MAX_JSON

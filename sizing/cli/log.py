@@ -10,11 +10,11 @@ from sizing.bootlog.diagnosis import Diagnosis, readings
 from sizing.bootlog.text import chunks_of
 from sizing.cli.shared import USAGE_ERROR, aligned, head, print_json, stop, stop_with
 from sizing.command import Command, read_command
+from sizing.exchange.server_answer import LogFileAnswer, Told, told
+from sizing.exchange.server_words import measured_rows
 from sizing.scenario.from_model import named_in, servable
 from sizing.scenario.inputs import Scenario, read_scenario
-from sizing.server.answer import LogFileAnswer, Told, told
 from sizing.server.texts import Read, read_texts
-from sizing.server.words import measured_rows
 
 CHUNK = 2**20  # bytes of a log that are read at a time
 

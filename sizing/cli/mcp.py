@@ -19,8 +19,8 @@ from sizing.cli import log as log_command
 from sizing.cli import model, plan, target, traffic
 from sizing.cli.shared import StopError, print_json, stop_with
 from sizing.exchange.answer import Answer, ModelAnswer, SizingAnswer, TrafficAnswer
+from sizing.exchange.server_answer import LogFileAnswer
 from sizing.scenario.from_model import servable
-from sizing.server.answer import LogFileAnswer
 from sizing.traffic.workload import Shape
 
 if TYPE_CHECKING:

@@ -100,17 +100,10 @@ def _with_rest(
     if found is None:
         return _without(boot, tried[0], f"{model} has other KV bytes than what runs; choose another model")
     slots, rows, scenario = facts.slots, _rows(facts, found.facts), found.scenario
-    if found.facts.S is None:
-        return _without(boot, found, NO_FLAGS)
-    if scenario is None or found.problems:
-        why = "; ".join(problem.sentence.rstrip(".") for problem in found.problems)
-        return _without(boot, found, why or NO_BYTES)
-    if scenario.D and not scenario.draft_kv_bytes_per_token:
-        return _without(boot, found, NO_DRAFT)
-    if "rest_gib" in stated:
+    if (why := _lacking(found, slots, rows, rest_is_stated="rest_gib" in stated)) or scenario is None:
+        return _without(boot, found, why)
+    if "rest_gib" in stated or slots is None or rows is None:
         return ServerInputs(boot, found, None, "")
-    if slots is None or rows is None:
-        return _without(boot, found, NO_COUNTS)
     try:
         rest = _rest(scenario, slots, rows, () if found.model else _kv_ends(facts))
     except RefusedError as refused:
@@ -136,6 +129,18 @@ def _rest(scenario: Scenario, slots: int, rows: int, ends: tuple[int, ...]) -> M
     if found[0] is None:
         return None
     return Measured(found[0].value, min(rest.low for rest in known), max(rest.high for rest in known))
+
+
+def _lacking(found: Diagnosis, slots: int | None, rows: int | None, *, rest_is_stated: bool) -> str:
+    """Why no deployment follows: the end of a sentence; empty where one does."""
+    scenario = found.scenario
+    if found.facts.S is None:
+        return NO_FLAGS
+    if scenario is None or found.problems:
+        return "; ".join(problem.sentence.rstrip(".") for problem in found.problems) or NO_BYTES
+    if scenario.D and not scenario.draft_kv_bytes_per_token:
+        return NO_DRAFT
+    return NO_COUNTS if not rest_is_stated and (slots is None or rows is None) else ""
 
 
 def _without(boot: Boot, found: Diagnosis, why: str) -> ServerInputs:

@@ -27,12 +27,12 @@ class Read(NamedTuple):
 
 
 def read_texts(files: Iterable[Iterable[bytes]], progress: Progress | None = None) -> Read:
-    """Several files, each in chunks of bytes, plain or gzip, as one text; `progress` gets the bytes taken so far.
+    r"""Several files, each in chunks of bytes, plain or gzip, as one text; `progress` gets the bytes taken so far.
 
     Memory stays bounded whatever the size. What the chunks raise is passed on, and so is what `progress` raises.
 
     >>> read = read_texts([[b"Decode batch, #running-req: 3, #full token: 90, full token usage: 0.10, mamba num: 12, "
-    ...                     b"mamba usage: 0.50, cuda graph: True, gen throughput (token/s): 9.10, #queue-req: 0\\n"]])
+    ...                     b"mamba usage: 0.50, cuda graph: True, gen throughput (token/s): 9.10, #queue-req: 0\n"]])
     >>> read.facts.main.held
     4.0
     """

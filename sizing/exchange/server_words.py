@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sizing.basics.units import count, number, percent
-from sizing.server.answer import Occupancy, Serving
+from sizing.exchange.server_answer import Occupancy, Serving
 
 COLUMNS = ("measured", "value", "how")
 BESIDE_COLUMNS = ("quantity", "predicted", "measured", "what explains the difference")
