@@ -11,8 +11,8 @@ from pages.parts.rest import asked_for_rest
 from sizing import RefusedError, Scenario, Sizing, solve
 from sizing.answers import flip_points as flips
 from sizing.answers import limit_panel as lifts
-from sizing.basics.units import count
-from sizing.explain.launch_flags import Flags, environment, flags, launch_flags
+from sizing.answers.recommended import Recommended, recommended
+from sizing.explain.launch_flags import environment, launch_flags, why_words
 from sizing.explain.verdict import advice, idle_words, verdict
 from sizing.explain.working import comparisons, working
 from sizing.figures import crossing_figure, memory_figure, ratio_figure
@@ -39,9 +39,9 @@ def balance(scenario: Scenario) -> None:
     except RefusedError as refused:
         st.error(plain(str(refused)))
         return
-    words, idle, found = verdict(sizing), idle_words(sizing), flags(sizing)
+    words, idle, found = verdict(sizing), idle_words(sizing), recommended(sizing)
     st.markdown(f"### {plain(words.headline)}\n\n{plain(' '.join((*words.sentences, idle)))}")
-    show_flags(found, "each rank runs" if scenario.attn_dp_size > 1 else "runs")
+    show_change(found, " on each rank" if scenario.attn_dp_size > 1 else "")
     show_figures(
         {
             "crossing": (crossing_figure(sizing), words.text),
@@ -57,28 +57,19 @@ def balance(scenario: Scenario) -> None:
     st.page_link("pages/reference.py", label="What the words mean, and the measurements behind the rules")
 
 
-def show_flags(found: Flags | None, per: str) -> None:
-    """Both ways to set the best split, ready to copy; `per` says whose requests are counted."""
+def show_change(found: Recommended | None, where: str) -> None:
+    """The one change: what runs before and after, the flag to copy, the reason, and the other way, small."""
     if found is None:
         st.markdown("No flag to set.")
         return
-    ratio, pin = st.columns(2)
-    by_ratio, by_pin = ("Take", "or") if found.take == "ratio" else ("or", "Take")
-    ratio.caption(
-        f"{by_ratio} the ratio: {per} {count(found.ratio_runs)}"
-        if found.ratio_runs is not None
-        else "The engine ignores the ratio here"
-    )
-    ratio.code(found.ratio or "-", language=None)
-    pin.caption(
-        f"{by_pin} the pin: {per} {count(found.pin_runs)}"
-        if found.pin_runs is not None
-        else "This release overwrites a pin with the ratio"
-    )
-    pin.code(found.pin or "-", language=None)
+    with st.container(key="change", border=True):
+        st.markdown(f"## {plain(found.numbers + where)}")
+        st.code(found.flag, language=None, wrap_lines=True)
+        other = f" Or, for as many: {' '.join(found.alternative)}." if found.alternative else ""
+        st.caption(plain(f"{found.reason}{other}"))
 
 
-def below(sizing: Sizing, found: Flags | None) -> str:
+def below(sizing: Sizing, found: Recommended | None) -> str:
     """All words and tables as one piece of Markdown: each piece costs time at every slider move."""
     return "\n\n".join(
         (
@@ -97,7 +88,10 @@ def below(sizing: Sizing, found: Flags | None) -> str:
             ),
             plain(f"{ORIGIN} {SCOPE}" if sizing.scenario.differences().keys() <= EXPLORED else SCOPE),
             *(
-                ("#### Why this flag, and what this page assumes of the launch command", plain(found.why))
+                (
+                    "#### Why this flag, and what this page assumes of the launch command",
+                    plain(why_words(sizing, found)),
+                )
                 if found
                 else ()
             ),

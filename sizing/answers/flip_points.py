@@ -143,7 +143,8 @@ def _flipped_drafts(sizing: Sizing) -> Iterator[int]:
     for drafts, many in _ranks_with_drafts(stands.model_copy(update={"L": 1, "rest_gib": 1})):
         rank = many._replace(rest_gib=stands.rest_gib)
         pools = pools_from_slots(rank, slots_taken(rank, ratio))
-        yield from drafts[is_other(pools, stands.L, short_pool_now(sizing))].tolist()
+        turned = np.broadcast_to(is_other(pools, stands.L, short_pool_now(sizing)), drafts.shape)  # one for all of them
+        yield from drafts[turned].tolist()
 
 
 @lru_cache(maxsize=16)
