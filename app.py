@@ -8,6 +8,7 @@ from pages.parts.frame import show_page
 from pages.parts.guard import guarded
 from pages.parts.plot import show_figures
 from pages.parts.rest import asked_for_rest
+from pages.parts.words import show_words
 from sizing import RefusedError, Scenario, Sizing, solve
 from sizing.answers import flip_points as flips
 from sizing.answers import limit_panel as lifts
@@ -15,7 +16,14 @@ from sizing.answers.recommended import Recommended, recommended
 from sizing.explain.launch_flags import environment, launch_flags, why_words
 from sizing.explain.verdict import advice, idle_words, verdict
 from sizing.explain.working import comparisons, working
-from sizing.figures import crossing_figure, memory_figure, ratio_figure
+from sizing.figures import (
+    crossing_figure,
+    hand_over_context,
+    hand_over_ratio,
+    memory_figure,
+    ratio_figure,
+    ratios_drawn,
+)
 
 # What may differ while the page still shows the worked example's deployment.
 EXPLORED = {"name", "L", "split", "mamba_full_memory_ratio", "max_mamba_cache_size"}
@@ -49,8 +57,13 @@ def balance(scenario: Scenario) -> None:
             "memory": (memory_figure(sizing), idle),
         },
         key="figures",
+        hands={
+            "crossing": hand_over_context(sizing),
+            "ratio": hand_over_ratio(sizing, ratios_drawn(sizing).tolist()),
+        },
+        headline=words.headline,
     )
-    st.markdown(below(sizing, found))
+    show_words(below(sizing, found), key="below")
     if found is not None:
         for line in filter(None, (environment(scenario), launch_flags(sizing, found))):
             st.code(line, language=None)
@@ -70,7 +83,7 @@ def show_change(found: Recommended | None, where: str) -> None:
 
 
 def below(sizing: Sizing, found: Recommended | None) -> str:
-    """All words and tables as one piece of Markdown: each piece costs time at every slider move."""
+    """All words and tables as one piece: each piece costs time at every slider move."""
     return "\n\n".join(
         (
             *limits_and_flips(sizing),

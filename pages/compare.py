@@ -18,7 +18,7 @@ from sizing.answers.sweep import SweepInput, axis_of, sweep
 from sizing.exchange.exports import context_csv, curves_json, ratio_csv, result_csv, result_json
 from sizing.exchange.link import kept_to_query, to_query
 from sizing.exchange.scenario_file import MAX_LENGTH, from_file, to_file
-from sizing.figures import sweep_figure
+from sizing.figures import sweep_figure, sweep_hand
 from sizing.figures.compare import compare_figure
 from sizing.scenario.inputs import changed, label
 
@@ -168,7 +168,8 @@ def _sweep(scenario: Scenario) -> None:
     except ValueError as wrong:
         st.info(plain(str(wrong)))
     else:
-        show_figures({"sweep": (figure, f"Requests that run over {label(x)} and {label(y)}.")}, key="sweep_figures")
+        alt = f"Requests that run over {label(x)} and {label(y)}."
+        show_figures({"sweep": (figure, alt)}, key="sweep_figures", hands={"sweep": sweep_hand(sizing, across, up)})
         if kept_box("sweep_rows", False, partial(st.toggle, "The same as rows to sort, search and download")):
             data_table(sweep(scenario, across, up).frame(), key="sweep_frame")
 

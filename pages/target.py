@@ -6,14 +6,16 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain, table_text, unbroken
-from pages.parts.frame import show_page
+from pages.parts.fleet import show_fleet
+from pages.parts.frame import fleet_link, show_page
 from pages.parts.kept import kept_box
 from pages.parts.presented import presented
 from pages.parts.rest import asked_for_rest
 from pages.parts.sheet import show_sheet
 from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX, wanted
-from sizing import RefusedError, Scenario
+from sizing import RefusedError, Scenario, solve
 from sizing.answers.carrying_settings import Want
+from sizing.answers.fleet import carriers
 from sizing.answers.target import Answer, aim
 from sizing.basics.units import count
 from sizing.exchange.link import to_query, wants_to_query
@@ -37,9 +39,19 @@ def show_target(scenario: Scenario) -> None:
         first.markdown("### How many requests do you want to run?\n\nEnter a number; L is that of the sidebar.")
     if wants and not faults:
         _answer(scenario, wants, first)
+    _fleet(scenario)
     if not presented():
         st.markdown("#### Take it away: a review sheet")
         show_sheet(scenario)
+
+
+def _fleet(scenario: Scenario) -> None:
+    """How many such servers carry what is wanted of all of them; nothing where flags are refused."""
+    try:
+        sizing = solve(scenario)
+    except RefusedError:
+        return
+    show_fleet(sizing, carriers(sizing), risk=None, key="target_fleet")
 
 
 def _answer(scenario: Scenario, wants: list[Want], first: DeltaGenerator) -> None:
@@ -85,7 +97,7 @@ def _links(scenario: Scenario, wants: list[Want], answer: Answer) -> None:
         found = {f"See “{words}” on the balance page": setting for words, setting in ways if setting is not None}
     for label, setting in found.items():
         st.page_link("app.py", label=plain(label), query_params=to_query(setting.scenario), icon="⚖️")
-    query = to_query(scenario) | wants_to_query(scenario.L, wants)
+    query = to_query(scenario) | wants_to_query(scenario.L, wants) | fleet_link()
     st.page_link("pages/target.py", label="Link to this target", query_params=query)
 
 

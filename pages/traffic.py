@@ -10,7 +10,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain, table_text, unbroken
-from pages.parts.frame import TRAFFIC_LINK, show_page
+from pages.parts.fleet import show_fleet
+from pages.parts.frame import TRAFFIC_LINK, fleet_link, show_page
 from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented
@@ -18,15 +19,23 @@ from pages.parts.rest import asked_for_rest
 from sizing import Problem, RefusedError, Scenario
 from sizing.exchange.link import to_query
 from sizing.exchange.traffic_answer import traffic_json
-from sizing.figures.traffic import lengths_figure, needs_figure, overflow_figure
+from sizing.figures.traffic import lengths_figure, needs_figure, overflow_figure, times_figure
 from sizing.traffic import words
 from sizing.traffic.mix import Mix
 from sizing.traffic.reading import Columns, TraceError, columns_to_name, read_trace
-from sizing.traffic.running import Traffic, traffic_of
+from sizing.traffic.running import Traffic, carriers_of, traffic_of
 from sizing.traffic.sessions import residency, room
 from sizing.traffic.shapes import LogNormal
 from sizing.traffic.trace_file import MAX_BYTES
-from sizing.traffic.workload import LABELS, Shape, Workload, mix_of_workload, read_workload, workload_to_query
+from sizing.traffic.workload import (
+    LABELS,
+    Shape,
+    Workload,
+    mix_of_workload,
+    read_workload,
+    with_waiting,
+    workload_to_query,
+)
 
 SHAPES: tuple[Shape, ...] = get_args(Shape)
 KINDS = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "prom", "txt", "gz"]
@@ -49,6 +58,7 @@ def show_traffic(scenario: Scenario) -> None:
         return
     st.session_state[TRAFFIC_LINK] = workload_to_query(workload)
     mix = own or mix_of_workload(workload)
+    stated, workload = workload, with_waiting(workload, mix.times)
     try:
         if asked_for_rest(scenario, first):
             return
@@ -60,11 +70,19 @@ def show_traffic(scenario: Scenario) -> None:
         _answer(traffic)
     with figures:
         _figures(traffic)
+        _times(traffic)
         _shifts(traffic)
     with sessions:
         _sessions(traffic, workload)
+    show_fleet(
+        traffic.sizing,
+        carriers_of(traffic),
+        risk=traffic.risk,
+        key="traffic_fleet",
+        hint=words.in_flight_words(mix.times) if mix.times else "",
+    )
     if not presented():
-        _take_away(scenario, traffic, workload)
+        _take_away(scenario, traffic, stated)
 
 
 def _workload(boxes: DeltaGenerator, sessions: DeltaGenerator, *, own: bool) -> Workload | list[Problem]:
@@ -78,9 +96,9 @@ def _workload(boxes: DeltaGenerator, sessions: DeltaGenerator, *, own: bool) -> 
             "traffic_shape", first.shape, partial(shape.selectbox, LABELS["shape"], SHAPES, disabled=own), SHAPES
         ),
         "risk_percent": _typed(risk, "risk_percent", f"{first.risk_percent:g}"),
-        "idle_sessions": _typed(kept[0], "idle_sessions", str(first.idle_sessions)),
+        "idle_sessions": _typed(kept[0], "idle_sessions", "", placeholder="what the file's times show"),
         "checkpoints": _typed(kept[1], "checkpoints", str(first.checkpoints)),
-        "session_tokens": _typed(kept[2], "session_tokens", "", placeholder="mean length"),
+        "session_tokens": _typed(kept[2], "session_tokens", "", placeholder="what waits, or the mean length"),
     }
     if typed["shape"] == "log-normal" and not own:
         for name, place in zip(LogNormal.model_fields, boxes.columns(4), strict=True):
@@ -210,6 +228,15 @@ def _figures(traffic: Traffic) -> None:
     show_figures(figures, key="traffic_figures")
 
 
+def _times(traffic: Traffic) -> None:
+    """What the times of the file say, where it has some."""
+    if traffic.mix.times is None:
+        return
+    said = words.times_words(traffic)
+    st.markdown("\n\n".join(("#### Over time", *map(plain, said.splitlines()))))
+    show_figures({"times": (times_figure(traffic), said)}, key="traffic_times")
+
+
 def _shifts(traffic: Traffic) -> None:
     """How long requests are, and what each split runs of longer ones."""
     st.markdown(
@@ -253,7 +280,8 @@ def _take_away(scenario: Scenario, traffic: Traffic, workload: Workload) -> None
     row = st.container(horizontal=True)
     row.download_button("Result, JSON", traffic_json(traffic), "traffic.json", "application/json", on_click="ignore")
     label = "Link to this traffic" if traffic.mix.synthetic else "Link to this page, without the requests of your file"
-    row.page_link("pages/traffic.py", label=label, query_params=to_query(scenario) | workload_to_query(workload))
+    query = to_query(scenario) | workload_to_query(workload) | fleet_link()
+    row.page_link("pages/traffic.py", label=label, query_params=query)
 
 
 show_page("Traffic", show_traffic)

@@ -17,10 +17,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from sizing import Scenario, Sizing, solve
+from sizing.exchange.server_answer import server_answer, serving
 from sizing.figures import occupancy_figure
 from sizing.releases.rules import RELEASES
 from sizing.server import ServerFacts, read_server
-from sizing.server.answer import server_answer, serving
 from sizing.server.inputs import boot_lines, inputs_of_server
 from tests.server_texts import ASSERTIONS, UNIFIED, Moment, Server, pretty
 

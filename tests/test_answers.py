@@ -40,7 +40,8 @@ def test_rest_of_another_deployment_is_asked_for(
     command: tuple[str, ...],
 ) -> None:
     """Another model or width without rest: all that rests on it is unknown, what does not is there; nothing is said of
-    the worked example's 28.529 GiB."""
+    the worked example's 28.529 GiB.
+    """
     status, answer = asked(capsys, monkeypatch, values, *command)
     assert (status, answer["refused"], abouts(answer)) == (0, None, {"rest_of_other_deployment"})
     assert set(answer["unknown"]) == ON_REST

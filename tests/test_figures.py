@@ -1,6 +1,7 @@
 """Figures show the curves' own values, are strict JSON, and hold at every edge."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from sizing.basics.units import GIB
 from sizing.figures import DARK, LIGHT, crossing_figure, memory_figure, painted, ratio_figure
 from sizing.figures.theme import Figure
 
-EDGES = [
+EDGES: list[dict[str, Any]] = [
     {},
     {"rest_gib": 100, "max_total_tokens": 100},
     {"rest_gib": 0.2},

@@ -147,6 +147,34 @@ def test_a_model_s_own_draft_head_has_kv_bytes() -> None:
     assert draft_bytes(geometry, widths_of(scenario)) == expected
 
 
+QWEN = {"model": "Qwen/Qwen3-Next-80B-A3B-Instruct", "kv_cache_dtype": "bfloat16", "D": 4, "rest_gib": 50.0}
+
+
+def test_the_draft_s_bytes_follow_from_the_model() -> None:
+    """One layer of 12 at 12,288 bytes a row, at every width; stated bytes stand, 0 too; a link carries those alone."""
+    for tp, row in ((4, 1024), (1, 2048)):
+        scenario = Scenario.model_validate({**QWEN, "tp_size": tp})
+        assert scenario.draft_kv_bytes_per_token == row
+        assert "draft_kv_bytes_per_token" not in scenario.differences()
+        assert read_scenario(scenario.differences()) == read_scenario(scenario.model_dump()) == scenario
+        assert solve(scenario).draft_row_bytes == row
+    following = Scenario.model_validate({**QWEN, "tp_size": 4})
+    wider = changed(following, tp_size=1)
+    assert isinstance(wider, Scenario)
+    assert wider.draft_kv_bytes_per_token == 2048
+    for stated in (0, 5120):
+        own = Scenario.model_validate({**QWEN, "draft_kv_bytes_per_token": stated})
+        assert own.differences()["draft_kv_bytes_per_token"] == own.draft_kv_bytes_per_token == stated
+        assert read_scenario(own.stated()) == own
+
+
+@pytest.mark.parametrize("algorithm", ["EAGLE3", "STANDALONE", "NGRAM", "DFLASH", "DSPARK"])
+def test_a_draft_that_is_not_the_checkpoint_s_is_not_guessed(algorithm: str) -> None:
+    """Another algorithm runs another draft, whose bytes a user states; and a model may have no MTP layer."""
+    assert Scenario.model_validate({**QWEN, "speculative_algorithm": algorithm}).draft_kv_bytes_per_token == 0
+    assert Scenario(D=4).draft_kv_bytes_per_token == 0
+
+
 @pytest.mark.parametrize(
     "update",
     [

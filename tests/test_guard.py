@@ -147,6 +147,17 @@ def test_own_names_are_answered(server: Server) -> None:
     assert server.status(STREAM, Host="localhost:9000", Origin="http://localhost:9000") == 101  # ssh -L 9000
 
 
+def test_a_former_address_leads_to_the_page(server: Server) -> None:
+    """With its query as it came, on this host whatever the path, for a reader's own requests alone."""
+    query = "L=16384&kv_cache_dtype=bfloat16&name=a%20b"
+    for path, place in (("/clamped", "log"), ("/clamped/", "../log"), ("//evil.example/clamped", "log")):
+        status, headers, _ = server.reply(f"{path}?{query}")
+        assert (status, headers["location"]) == (308, f"{place}?{query}"), path
+    assert server.reply("/clamped")[1]["location"] == "log"
+    assert server.status("/clamped", Host="evil.example") == 403
+    assert server.status("/clamped/target") == server.status("/unclamped") == 200  # no page's former address
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_other_names_are_refused(server: Server, path: str) -> None:
     """DNS rebinding: a name of the page's own choice, with the origin that belongs to it."""

@@ -38,6 +38,14 @@ SCENARIOS: list[dict[str, Any]] = [
     {"dcp_size": 8, **EAGLE},
     {"release": "0.5.10", "model": "", "rest_gib": 28.529, "page_size": 1},
     {"release": "0.5.8", "D": 4, "model": "", "rest_gib": 28.529},
+    # A prefill server charges no draft states, so that every D makes the same pools: the draft's KV alone turns them.
+    {
+        "disaggregation_mode": "prefill",
+        "model": "",
+        "rest_gib": 28.529,
+        "L": 9534,
+        "draft_kv_bytes_per_token": 20_000,
+    },
 ]
 
 

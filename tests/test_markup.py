@@ -92,7 +92,7 @@ def bodies(app: AppTest) -> list[str]:
 
 
 NAMES = [text for text in HOSTILE.values() if re.fullmatch(r"[\w .,:;+\-/()=]*", text)]  # those that a name may be
-PAGES = ("", "pages/target.py", "pages/traffic.py", "pages/compare.py", "pages/model.py", "pages/clamped.py")
+PAGES = ("", "pages/target.py", "pages/traffic.py", "pages/compare.py", "pages/model.py", "pages/log.py")
 
 
 def opened(query: dict[str, str], page: str) -> AppTest:
@@ -135,7 +135,7 @@ def test_values_in_links(name: str) -> None:
 def test_boxes(kind: str) -> None:
     """A log, a launch command, a config.json and wanted requests that hold it."""
     text = HOSTILE[kind].replace("\n", " ")
-    app = opened({}, "pages/clamped.py")
+    app = opened({}, "pages/log.py")
     app.text_area(key="log_text").set_value(
         f"server_args={{'model_path': {text!r}, 'mamba_ssm_dtype': {text!r}}}\n{text}"
     )

@@ -311,7 +311,7 @@ def sentence_of(found: dict[str, Any], tp: int, dcp: int, pp_size: int) -> str:
     return "Sized."
 
 
-@given(text=st.text() | st.binary() | JUNK.map(lambda value: json.dumps(value)))
+@given(text=st.text() | st.binary() | JUNK.map(json.dumps))
 @settings(derandomize=True, deadline=None)
 def test_any_text_raises_nothing_else(text: str | bytes) -> None:
     """Text and bytes of any kind are refused."""

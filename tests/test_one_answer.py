@@ -71,7 +71,8 @@ def test_every_place_names_the_one_change_and_it_solves(scenario: Scenario) -> N
 
 def check_change(sizing: Sizing, found: Recommended) -> None:
     """Both flags give the number that is printed, nothing that is offered runs more, and a slot is spare where one
-    fits."""
+    fits.
+    """
     base = held(sizing)
     now = sizing.now.runs if isinstance(sizing.now, Split) else None
     assert (found.before and found.before[0]) == now

@@ -24,13 +24,19 @@ def balance() -> AppTest:
 def words(page: AppTest) -> str:
     """All words of the main column, with the escapes of Markdown taken out."""
     shown = [element.value for element in page.main if hasattr(element, "value") and isinstance(element.value, str)]
+    shown += [data["markdown"] for data in components(page) if "markdown" in data]
     return "\n".join(shown).replace("\\", "")
+
+
+def components(page: AppTest) -> list[dict[str, Any]]:
+    """What each of the page's own components is given."""
+    return [json.loads(component.proto.json) for component in page.get("bidi_component")]
 
 
 def figures(page: AppTest) -> dict[str, Any]:
     """The figures that the page hands to the browser."""
-    (component,) = page.get("bidi_component")
-    return dict(json.loads(component.proto.json)["figures"])
+    (found,) = [data["figures"] for data in components(page) if "figures" in data]
+    return dict(found)
 
 
 def sources(page: AppTest) -> str:

@@ -8,9 +8,9 @@ import pytest
 
 from sizing import Scenario, solve
 from sizing.engine.unified import unified
+from sizing.exchange.server_answer import server_answer, serving
 from sizing.releases.rules import RELEASES
 from sizing.server import ServerFacts, batches, read_server, read_server_chunks
-from sizing.server.answer import server_answer, serving
 from sizing.server.beside import beside
 from sizing.server.inputs import boot_lines, inputs_of_server, model_of, rows_of
 from sizing.server.said import MAX_JSON

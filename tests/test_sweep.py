@@ -159,7 +159,7 @@ def test_sweep_figure_draws_the_grid_the_ridge_and_the_own_point() -> None:
     assert all(ratio == pytest.approx(exact, rel=1e-4) for ratio, exact in drawn)
     assert (traces["marks"]["x"], traces["marks"]["y"]) == ([9216], [0.9])
     words = [label["text"] for label in figure["layout"]["annotations"]]
-    assert words == ["r*, the balance ratio", "now, L 9,216, r 0.9: <b>51 run</b>"]
+    assert words == ["now, L 9,216, r 0.9: <b>51 run</b>", "r*, the balance ratio"]
 
 
 SHORT: list[tuple[SweepInput, tuple[Any, ...], SweepInput, tuple[Any, ...]]] = [

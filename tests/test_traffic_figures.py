@@ -107,7 +107,7 @@ def test_needs_are_right_to_a_pixel(name: str) -> None:
     traffic = traffic_case(name)
     figure = needs_figure(traffic)
     x, y = (np.array(trace(figure, "needed at 1 % risk")[axis]) for axis in ("x", "y"))
-    top = max(y.max(), max(trace(figure, "left")["y"]))
+    top = max(y.max(), *trace(figure, "left")["y"])
     pixel = top / SLIDE
     for requests in np.unique(np.linspace(1, int(x[-1]), 40).astype(int)).tolist():
         exact = needed(traffic.one, requests, around(traffic.risk))[1]

@@ -144,6 +144,100 @@ SAMPLES = {
     "vLLM benchmark_serving_multi_turn": "ttft_ms,input_num_turns,input_num_tokens,output_num_tokens,conversation_id\n"
     + "".join(f"1.5,1,{i},{o},c{i}\n" for i, o in REQUESTS),
 }
+
+
+def otlp(spans: list[dict[str, Any]]) -> str:
+    """A line of the OTLP file exporter: attributes are lists of keys and typed values."""
+
+    def span(at: int, attributes: dict[str, Any], code: int) -> dict[str, Any]:
+        kinds = {int: "intValue", str: "stringValue"}
+        return {
+            "traceId": "5b8e",
+            "spanId": f"{at:x}",
+            "name": "chat m",
+            "kind": 3,
+            "startTimeUnixNano": f"{1_700_000_000_000_000_000 + at * 10**9}",
+            "endTimeUnixNano": f"{1_700_000_002_000_000_000 + at * 10**9}",
+            "attributes": [{"key": key, "value": {kinds[type(v)]: str(v)}} for key, v in attributes.items()],
+            "status": {"code": code} if code else {},
+        }
+
+    held = [span(at, one["attributes"], one["code"]) for at, one in enumerate(spans)]
+    scope = {"scope": {"name": "openai"}, "spans": held}
+    return lines([{"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [scope]}]}])
+
+
+def spans_of() -> list[dict[str, Any]]:
+    """Model calls, one that failed, a tool, and an agent whose usage is the sum of its calls."""
+
+    def span(operation: str, code: int = 0, **usage: int) -> dict[str, Any]:
+        used = {f"gen_ai.usage.{name}": value for name, value in usage.items()}
+        return {"attributes": {"gen_ai.operation.name": operation, **used}, "code": code}
+
+    calls = [span("chat", input_tokens=i, output_tokens=o) for i, o in REQUESTS]
+    http = {"attributes": {"http.request.method": "POST"}, "code": 0}
+    agent = span("invoke_agent", input_tokens=9999, output_tokens=999)
+    return [*calls, span("chat", 2, input_tokens=9), span("execute_tool"), agent, http]
+
+
+SAMPLES |= {
+    "OpenTelemetry spans of generative AI, as OTLP JSON": otlp(spans_of()),
+    "Mooncake": lines(
+        {"timestamp": 3000 * at, "input_length": i, "output_length": o, "hash_ids": [46, 47, at]}
+        for at, (i, o) in enumerate(REQUESTS)
+    ),
+    "Azure 2023 and 2024": "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+    + "".join(f"2023-11-16 18:17:0{at}.9799600,{i},{o}\n" for at, (i, o) in enumerate(REQUESTS)),
+    "BurstGPT": "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+    + "".join(
+        f"{5 + 40 * at},ChatGPT,{i},{o},{i + o},Conversation log\n" for at, (i, o) in enumerate([*REQUESTS, (9, 0)])
+    ),
+    "BurstGPT with sessions": "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,"
+    "Log Type\n"
+    + "".join(
+        f"{5 + 40 * at},s{at},7.5,GPT-4,{i},{o},{i + o},API log\n" for at, (i, o) in enumerate([*REQUESTS, (9, 0)])
+    ),
+    "LLMPerf": json.dumps(
+        [
+            {
+                "error_code": None if o else 500,
+                "error_msg": "" if o else "x",
+                "ttft_s": 0.1,
+                "end_to_end_latency_s": 2.5,
+                "number_total_tokens": i + o,
+                "number_output_tokens": o,
+                "number_input_tokens": i,
+            }
+            for i, o in [*REQUESTS, (0, 0)]
+        ]
+    ),
+    "Locust, a row a request": "start_time,request_type,name,response_time,input_tokens,output_tokens,exception\n"
+    + "".join(f"170000000{at}.5,POST,/v1/chat/completions,2500,{i},{o},\n" for at, (i, o) in enumerate(REQUESTS))
+    + "1700000009.5,POST,/v1/chat/completions,10,,,CatchResponseError()\n",
+}
+
+
+def conversations(turns: str, speaker: str, tokens: str) -> str:
+    """ShareGPT's form, with the tokens of every message beside its text."""
+    human, model = ("human", "gpt") if speaker == "from" else ("user", "assistant")
+    return json.dumps(
+        [
+            {
+                "id": f"c{at}",
+                turns: [{speaker: human, "value": "x", tokens: i}, {speaker: model, "value": "y", tokens: o}],
+            }
+            for at, (i, o) in enumerate(REQUESTS)
+        ]
+    )
+
+
+SAMPLES |= {
+    row.name: conversations(
+        *row.name.removeprefix("conversations with token counts, ").replace(" of ", " and ").split(" and ")
+    )
+    for row in FORMATS
+    if row.speaker
+}
 TELLS_FAILURES = {row.name for row in FORMATS if row.failed or row.failed_lists}
 
 
@@ -166,11 +260,13 @@ def test_format(tmp_path: Path, name: str) -> None:
         ('{"experiments": [{"requests": [{"response_timestamps": [1, 2]}]}]}', "run it with AIPerf"),
         ('{"successes": {"count": 3, "prompt_len": {"mean": 5.0}}}', "give per_request_lifecycle_metrics.json"),
         ('{"benchmarks": [{"metrics": {"prompt_token_count": {"mean": 1}}}]}', "give the benchmarks.json"),
+        ("Type,Name,Request Count,Failure Count\nPOST,/v1,5,0\n", "holds Locust's statistics"),
+        ("Timestamp,User Count,Type,Name,Requests/s\n1,5,POST,/v1,0\n", "holds Locust's statistics"),
     ],
 )
 def test_summaries_are_refused(tmp_path: Path, content: str, wanted: str) -> None:
     """Statistics hold no requests: the file beside them does."""
-    assert len(SUMMARIES) == 5
+    assert len(SUMMARIES) == 7
     with pytest.raises(TraceError, match=wanted) as error:
         read_trace(saved(tmp_path, content))
     assert error.value.kind == "columns"
@@ -251,7 +347,7 @@ def test_a_length_that_stands_twice(tmp_path: Path, header: str, columns: dict[s
     assert error.value.kind == "columns"
 
 
-BAD = {"filled": "timeout", "true": "True", "false": "false", "status": "failed", "code": "503"}
+BAD = {"filled": "timeout", "true": "True", "false": "false", "status": "failed", "code": "503"}  # by name
 GOOD = {"filled": ("", "null", "None", "0"), "true": ("false", ""), "false": ("true", ""), "status": ("ok", "200"),
         "code": ("200", "")}  # fmt: skip
 
@@ -453,7 +549,6 @@ def test_several_series_and_scrapes(tmp_path: Path) -> None:
 
 def test_the_api_of_prometheus(tmp_path: Path) -> None:
     """A vector, and a matrix over time."""
-
     counts = (("request_prompt_tokens", "10"), ("request_generation_tokens", "5"))
 
     def answer(kind: str, key: str, values: Any) -> str:
@@ -628,3 +723,47 @@ def test_arrays_of_masked_turns(tmp_path: Path) -> None:
     mix = read_trace(saved(tmp_path, lines(rows)), turns="added")
     assert told(mix.lengths) == {505: 1, 8: 1, 550: 1}
     assert np.all(mix.lengths.counts == 1)
+
+
+def test_conversations_of_messages(tmp_path: Path) -> None:
+    """Each answer is a request, with all that stands before it in its conversation as its input."""
+    talks = [[(12, 50), (7, 30), (0, 4)], [(900, 2)]]
+    content = json.dumps(
+        [
+            {
+                "conversations": [
+                    {"from": "system", "tokens": 100},
+                    *(
+                        {"from": who, "value": "x", "tokens": n}
+                        for i, o in talk
+                        for who, n in (("human", i), ("gpt", o))
+                    ),
+                ]
+            }
+            for talk in talks
+        ]
+    )
+    mix = read_trace(saved(tmp_path, content))
+    assert alike(mix, mixed([(112, 50), (169, 30), (199, 4), (1000, 2)]))
+    assert "all that stands before it" in mix.note
+    only = json.dumps([{"conversations": [{"from": "human", "tokens": 5}]}])
+    assert refusal(saved(tmp_path, only)).startswith("holds no answer of a model")
+
+
+def test_spans_of_a_session(tmp_path: Path) -> None:
+    """OTLP in several lines, its turns linked by gen_ai.conversation.id."""
+    spans = [
+        {
+            "attributes": {
+                "gen_ai.operation.name": "chat",
+                "gen_ai.conversation.id": "a",
+                "gen_ai.usage.input_tokens": i,
+                "gen_ai.usage.output_tokens": 5,
+            },
+            "code": 0,
+        }
+        for i in (100, 250)
+    ]
+    mix = read_trace(saved(tmp_path, otlp(spans[:1]) + otlp(spans[1:])))
+    assert told(mix.lengths) == {105: 1, 255: 1}
+    assert "Rows are turns of 1 session" in mix.note

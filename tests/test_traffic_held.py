@@ -123,7 +123,8 @@ def test_overflow_is_the_truth(one: Held, requests: int, part: float) -> None:
 @examples(150)
 def test_wide_steps_stay_near_the_truth(one: Held, requests: int, part: float, steps: int) -> None:
     """Counted in steps, each request is off by less than one, by nothing in the mean: so the sum is off by more than
-    3 x step x the root of their number once in 60 million (W. Hoeffding, J. Amer. Statist. Assoc. 58, 1963)."""
+    3 x step x the root of their number once in 60 million (W. Hoeffding, J. Amer. Statist. Assoc. 58, 1963).
+    """
     tokens = int(part * requests * one.most)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "STEPS", steps)

@@ -173,6 +173,7 @@ def test_replay_of_equal_requests(tokens: int, share: float) -> None:
 
 def test_replay_by_hand() -> None:
     """Two of input 1 and output 2 in 4 tokens: they begin together, one is retracted and the other ends, then the one
-    that came back is alone with the 2 tokens that it kept, and ends. So two steps of three are short."""
+    that came back is alone with the 2 tokens that it kept, and ends. So two steps of three are short.
+    """
     found = replay(np.array([1]), np.array([2]), 2, 4, 10_000, np.random.default_rng(0))
     assert found == pytest.approx(2 / 3, abs=1e-3)

@@ -87,7 +87,8 @@ def scenarios(draw: Any) -> Scenario:
 @given(scenarios())
 def test_never_fewer_than_static(scenario: Scenario) -> None:
     """Where the slots not held outweigh the reserved low end and an entry is the KV cell, unified memory runs at least
-    what the static split runs, by tokens as by whole pages; K // S and the requests asked for always hold."""
+    what the static split runs, by tokens as by whole pages; K // S and the requests asked for always hold.
+    """
     try:
         split = solve_now(scenario)
     except RefusedError:
@@ -108,7 +109,8 @@ def test_never_fewer_than_static(scenario: Scenario) -> None:
 @given(scenarios())
 def test_best_ratio_runs_most(scenario: Scenario) -> None:
     """No other ratio runs more at L, of those that take a request of L, where the buffer is all that KV gets; the best
-    one itself runs what it says."""
+    one itself runs what it says.
+    """
     try:
         best = best_unified(scenario)
     except RefusedError:

@@ -13,11 +13,26 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain
-from pages.parts.inputs import draw_inputs, draw_sliders, forget_rest, hold, put, restore, settle_rest, standing
+from pages.parts.fleet import BOX, fleet_stood
+from pages.parts.inputs import (
+    WHOLE,
+    draw_inputs,
+    draw_sliders,
+    draw_split,
+    forget_rest,
+    hold,
+    put,
+    restore,
+    settle_rest,
+    standing,
+)
 from pages.parts.kept import fill, stood
 from pages.parts.presented import PRESENT, presented, style_presented
 from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX
 from sizing import Problem, Scenario, read_scenario
+from sizing.answers.fleet import FleetWanted
+from sizing.exchange.fleet_text import PARAMETER as FLEET
+from sizing.exchange.fleet_text import fleet_from_query, fleet_to_query
 from sizing.exchange.link import KEPT as KEPT_QUERY
 from sizing.exchange.link import WANT, from_query, kept_from_query, kept_to_query, to_query, wants_from_query
 from sizing.exchange.scenario_file import MOST
@@ -33,7 +48,7 @@ PAGES = {
     "pages/traffic.py": "Traffic",
     "pages/compare.py": "Compare",
     "pages/model.py": "Model",
-    "pages/clamped.py": "Log",
+    "pages/log.py": "Log",
     "pages/reference.py": "Reference",
 }
 
@@ -48,17 +63,28 @@ def show_page(title: str, body: Callable[[Scenario], None]) -> None:
     with st.sidebar:
         links, sliders = st.container(horizontal=True), st.container()
         st.button("Present this page", key="present", on_click=_present, type="tertiary", help=PRESENT_HELP)
-        rest = draw_inputs()
-    _live(links, sliders, rest, body)
+        rest, split = draw_inputs()
+    _live(links, sliders, (rest, split), body)
 
 
 @st.fragment
 def _live(
-    links: DeltaGenerator, sliders: DeltaGenerator, rest: DeltaGenerator, body: Callable[[Scenario], None]
+    links: DeltaGenerator,
+    sliders: DeltaGenerator,
+    places: tuple[DeltaGenerator, DeltaGenerator],
+    body: Callable[[Scenario], None],
 ) -> None:
-    """The sliders and all that follows from them: a move reruns this alone and leaves the other inputs standing."""
+    """What one explores by moving and all that follows: a move reruns this alone and leaves the other inputs standing.
+
+    A hand on a figure may set other inputs too; then the whole page is drawn.
+    """
+    rest, split = places
+    if st.session_state.pop(WHOLE, False):
+        st.rerun()
     with sliders:
         draw_sliders()
+    with split:
+        draw_split()
     found = read_scenario(hold())
     if isinstance(found, Scenario):
         _write_link(found)
@@ -99,7 +125,7 @@ def _present() -> None:
     kept = st.session_state.get(KEPT, [])
     wants = "\n".join(str(stood(box, "")).strip() for box in (REQUESTS_BOX, FURTHER_BOX)).rstrip()
     own = ((kept_to_query(kept) or {}) if kept else {}) | ({WANT: wants} if wants else {})
-    own |= st.session_state.get(TRAFFIC_LINK, {})
+    own |= st.session_state.get(TRAFFIC_LINK, {}) | fleet_link()
     st.query_params.from_dict({**st.session_state.get("link", {}), **own, PRESENT: ""})
 
 
@@ -140,7 +166,7 @@ def _query() -> dict[str, str]:
     return {
         name: value
         for name, value in st.query_params.to_dict().items()
-        if name not in (PRESENT, KEPT_QUERY, WANT, TRAFFIC)
+        if name not in (PRESENT, KEPT_QUERY, WANT, TRAFFIC, FLEET)
     }
 
 
@@ -161,7 +187,7 @@ def _read_link(page: str) -> None:
         restore()
     if first or (query != state["link"] and not moved and (same_page or query)):
         scenario, state["problems"] = from_query(query)
-        state["problems"] += _read_kept() + _read_traffic() if first else []
+        state["problems"] += _read_kept() + _read_traffic() + _read_fleet() if first else []
         if first:
             _read_wants()
         for name, value in (scenario.model_dump() | scenario.stated()).items():
@@ -195,6 +221,23 @@ def _read_traffic() -> list[Problem]:
     for name, value in found.differences().items():
         fill(f"traffic_{name}", value if name == "shape" else f"{value:g}" if isinstance(value, float) else str(value))
     return []
+
+
+def _read_fleet() -> list[Problem]:
+    """Fill the boxes of the fleet from a link, once."""
+    text = st.query_params.get(FLEET)
+    found = fleet_from_query(text) if text else FleetWanted()
+    if not isinstance(found, FleetWanted):
+        return found
+    for name, value in found.model_dump(exclude_none=True).items():
+        fill(BOX.format(name), f"{value:.12g}")
+    return []
+
+
+def fleet_link() -> dict[str, str]:
+    """What the boxes of the fleet hold, as a link carries it; empty where they hold nothing, or what cannot be read."""
+    wanted = fleet_stood()
+    return fleet_to_query(wanted) if isinstance(wanted, FleetWanted) else {}
 
 
 def _write_link(scenario: Scenario) -> None:

@@ -28,6 +28,7 @@ HEADERS = (
 REFUSED_HOST = "This dashboard is not served under this name. Start it with --server.allowedHosts NAME."
 REFUSED_ORIGIN = "This dashboard answers its own pages only."
 CLOSED = "Not served."
+MOVED = {"clamped": "log"}  # pages by the name in an address, former and now
 
 
 class Guard:
@@ -42,6 +43,8 @@ class Guard:
             await self.app(scope, receive, send)
         elif refused := refusal(scope):
             await _refuse(scope, receive, send, *refused)
+        elif scope["type"] == "http" and (place := moved(scope)):
+            await _answer(send, 308, "", (b"location", place))
         else:
             await self.app(scope, receive, _hardened(send) if scope["type"] == "http" else send)
 
@@ -56,6 +59,19 @@ def refusal(scope: Scope) -> tuple[int, str] | None:
     if _fetched_from_elsewhere(scope):
         return 403, REFUSED_ORIGIN
     return None if _needed(scope["path"]) else (404, CLOSED)
+
+
+def moved(scope: Scope) -> bytes | None:
+    """Where a page of a former name is now, seen from its own address, with the query as it came; None elsewhere.
+
+    >>> moved({"path": "/clamped", "query_string": b"L=1024"}), moved({"path": "/base/clamped/", "query_string": b""})
+    (b'log?L=1024', b'../log')
+    """
+    name = MOVED.get(scope["path"].rstrip("/").rpartition("/")[2])
+    if name is None:
+        return None
+    up, query = "../" if scope["path"].endswith("/") else "", scope["query_string"]
+    return f"{up}{name}".encode() + (b"?" + query if query else b"")
 
 
 def served() -> frozenset[str]:
@@ -132,9 +148,13 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, words
         await receive()  # the connect; a close before it is accepted is a 403 to the browser
         await send({"type": "websocket.close", "code": 1008, "reason": words})
         return
+    await _answer(send, status, words)
+
+
+async def _answer(send: Send, status: int, words: str, *more: tuple[bytes, bytes]) -> None:
     body = words.encode()
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode()), *HEADERS]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    plain = (b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": status, "headers": [*plain, *more, *HEADERS]})
     await send({"type": "http.response.body", "body": body})
 
 

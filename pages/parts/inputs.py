@@ -37,11 +37,13 @@ from sizing.scenario.inputs import (
     MoeBackend,
     ReplaySsm,
     Role,
+    Scenario,
     SplitMode,
     Strategy,
     Transfer,
     extra,
     label,
+    read_scenario,
 )
 from sizing.scenario.rest import OTHER, OWN_DEPLOYMENT
 
@@ -54,14 +56,14 @@ SPLITS = {"ratio": "ratio", "balanced": "balanced", "pin": "pin"}
 
 
 def draw_sliders() -> None:
-    """The inputs one explores by moving: L, D and dcp_size."""
+    """The inputs one explores by moving: L, D and dcp_size; how to split, which a figure sets too, is draw_split."""
     _context()
     _slider("D", range(max(DRAFT_TOKENS, _whole("D")) + 1))
     _slider("dcp_size", _dcp_sizes())
 
 
-def draw_inputs() -> DeltaGenerator:
-    """All other inputs; gives the place where it is said whose rest it is."""
+def draw_inputs() -> tuple[DeltaGenerator, DeltaGenerator]:
+    """All other inputs; gives the places among them where it is said whose rest it is, and for how to split."""
     _model()
     _gpu()
     rest = _rest()
@@ -69,7 +71,7 @@ def draw_inputs() -> DeltaGenerator:
     left, right = st.columns(2)
     _choice("mamba_ssm_dtype", get_args(StateDtype), left)
     _choice("kv_cache_dtype", get_args(KvDtype), right)
-    _split()
+    split = st.container()
     _choice("mamba_radix_cache_strategy", get_args(Strategy))
     _choice("release", RELEASES[::-1])
     _folded("Scheduler and cache", _scheduler, *SCHEDULER)
@@ -80,7 +82,7 @@ def draw_inputs() -> DeltaGenerator:
         _folded("Name and conv dtype", _names, *NAMES)
     else:
         _folded("Byte constants", _bytes, *BYTES)
-    return rest
+    return rest, split
 
 
 def keep(*names: str) -> None:
@@ -150,6 +152,26 @@ def forget_rest() -> None:
 
 def _unboxed(name: str, value: Any) -> Any:
     return (value.strip() or None) if name in TYPED and isinstance(value, str) else value
+
+
+LIVE = ("L", "D", "dcp_size", "split", "mamba_full_memory_ratio", "max_mamba_cache_size")  # drawn with every move
+WHOLE = "whole_page"  # in the session: other inputs were set too, so that the whole page has to be drawn
+
+
+def take_inputs(values: dict[str, Any]) -> None:
+    """Set inputs from a hand on a figure, as if they were typed; what is no scenario changes nothing."""
+    if not values.keys() <= DEFAULTS.keys():
+        return
+    way = next((way for way, name in SPLIT_NUMBERS.items() if name in values), None)
+    ways = {"split": way} if way else {}
+    found = read_scenario({**hold(), **values, **ways})
+    if not isinstance(found, Scenario):
+        return
+    for name in (*values, *ways):
+        put(name, getattr(found, name))
+    if "rest_gib" in values:
+        _mark_typed("rest_source")
+    st.session_state[WHOLE] = not values.keys() <= set(LIVE)
 
 
 # The number that belongs to a way to split; its box is drawn for that way alone.
@@ -418,7 +440,7 @@ def _dcp_sizes() -> list[int]:
     return sorted({1, *fit, _whole("dcp_size")})
 
 
-def _split() -> None:
+def draw_split() -> None:
     """The three ways to split, and the one number that belongs to the way that is chosen."""
     st.segmented_control(
         str(FIELDS["split"].title),
@@ -455,8 +477,8 @@ def _speculation() -> None:
     _typed("speculative_eagle_topk")
     _typed("speculative_num_steps", placeholder="D - 1")
     if st.session_state["model"]:
-        _typed("draft_kv_layers", placeholder="bytes stated below")
-    _typed("draft_kv_bytes_per_token")
+        _typed("draft_kv_layers", placeholder="the model's own MTP layer")
+    _typed("draft_kv_bytes_per_token", placeholder="from the layers, else 0")
     _choice("replayssm", get_args(ReplaySsm))
     _typed("linear_replayssm_cache_len")
     if not st.session_state["model"]:

@@ -3,14 +3,20 @@
 
 let library = null;
 
+// plotly.js from the browser's own store if it was there before: Streamlit serves it without a word on how long it
+// holds, so a browser would load it anew for each page. The address carries its release.
 function plotly(url) {
-  library ??= new Promise((resolve, reject) => {
-    const script = document.createElement("script");
-    script.src = new URL(url, document.baseURI).href;
-    script.onload = () => resolve(window.Plotly);
-    script.onerror = () => reject(new Error("plotly.js did not load from " + script.src));
-    document.head.appendChild(script);
-  });
+  const address = new URL(url, document.baseURI).href;
+  library ??= fetch(address, { cache: "force-cache" })
+    .then((answer) => (answer.ok ? answer.blob() : Promise.reject(new Error(String(answer.status)))))
+    .then((blob) => new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = URL.createObjectURL(new Blob([blob], { type: "text/javascript" }));
+      script.onload = () => resolve(window.Plotly);
+      script.onerror = reject;
+      document.head.appendChild(script);
+    }))
+    .catch(() => Promise.reject(new Error("plotly.js did not load from " + address)));
   return library;
 }
 
@@ -48,11 +54,10 @@ function withSvg(Plotly, config) {
   return { ...config, modeBarButtonsToAdd: [{ ...button, click: (figure) => Plotly.downloadImage(figure, options) }] };
 }
 
-function draw(Plotly, root, data) {
-  const dark = isDark(root);
-  const palette = data.palettes[dark ? "dark" : "light"];
-  root.dataset.dark = dark;
-  for (const [name, figure] of Object.entries(data.figures)) {
+// A place of its final height for every figure, before Plotly is there.
+function lay(root, figures) {
+  root.closest('[data-testid="stElementContainer"]')?.classList.add("figures-place");
+  for (const [name, figure] of Object.entries(figures)) {
     let element = root.querySelector(`[data-figure="${name}"]`);
     if (!element) {
       element = root.appendChild(document.createElement("div"));
@@ -60,31 +65,80 @@ function draw(Plotly, root, data) {
       element.setAttribute("role", "figure");
     }
     element.setAttribute("aria-label", figure.alt);
-    const first = !element.drawn;
-    element.drawn = kept(element.drawn, painted({ data: figure.data, layout: figure.layout }, palette));
-    const layout = { ...element.drawn.layout, uirevision: "keep" }; // zoom stays
-    Plotly.react(element, element.drawn.data, layout, first ? withSvg(Plotly, figure.config) : undefined);
+    element.classList.toggle("wide", figure.wide);
+    element.style.height = `${figure.layout.height}px`;
   }
+  for (const element of [...root.children]) if (!(element.dataset.figure in figures)) element.remove();
 }
 
-// Plotly follows the window alone; a frame also changes when the sidebar goes, and then no window does.
+function draw(Plotly, root, name, data, take) {
+  const figure = data.figures[name], palette = data.palettes[root.dataset.dark === "true" ? "dark" : "light"];
+  const element = root.querySelector(`[data-figure="${name}"]`);
+  const first = !element.drawn;
+  const drawn = kept(element.drawn, painted({ data: figure.data, layout: figure.layout }, palette));
+  if (drawn !== element.drawn) {
+    element.drawn = drawn;
+    // Zoom stays. The width is given: Plotly would ask for it, and so have the whole page laid out, at every move.
+    const layout = { ...drawn.layout, uirevision: "keep", autosize: false, width: (element.wide ||= element.clientWidth) };
+    Plotly.react(element, drawn.data, layout, first ? withSvg(Plotly, figure.config) : undefined);
+  }
+  if (first) {
+    element.hand = handOn(element);
+    element.on("plotly_afterplot", () => element.hand.redrawn());
+  }
+  element.hand.drawn(figure.hand, data.headline, figure.data[0]?.z, take);
+}
+
+// The first figure at once; the others when that one is painted, unless there is newer data by then. Where a hand has
+// shown already what the first one says, all in one task, as each task costs a frame.
+function drawAll(Plotly, root, data, take) {
+  root.dataset.dark = isDark(root);
+  root.drawing = data;
+  const [first, ...rest] = Object.keys(data.figures);
+  const shown = [...root.children].some((element) => element.hand?.isOn());
+  draw(Plotly, root, first, data, take);
+  if (shown) for (const name of rest) draw(Plotly, root, name, data, take);
+  else if (rest.length) requestAnimationFrame(() => setTimeout(() => {
+    if (root.drawing === data) for (const name of rest) draw(Plotly, root, name, data, take);
+  }));
+}
+
+// A figure follows its frame: the window changes it, and the sidebar when it goes.
 function refit(root) {
   for (const element of root.children) {
-    const drawn = element._fullLayout?.width;
-    if (drawn && element.clientWidth && Math.abs(drawn - element.clientWidth) > 1) window.Plotly.Plots.resize(element);
+    const wide = element.clientWidth;
+    if (!element._fullLayout || !wide || Math.abs(element.wide - wide) <= 1) continue;
+    element.wide = wide;
+    window.Plotly.relayout(element, { width: wide });
   }
 }
 
-export default function ({ data, parentElement }) {
+// What the sliders of the sidebar say while they are dragged: Streamlit itself hears of it at the end.
+function followSliders(root) {
+  const sidebar = document.querySelector('[data-testid="stSidebar"]');
+  const watch = new MutationObserver((changes) => {
+    for (const { target } of changes) {
+      const input = target.closest('[class*="st-key-"]')?.className.match(/st-key-(\w+?)(_slider)?(?=\s|$)/)?.[1];
+      for (const element of root.children) element.hand?.follow(input, target.getAttribute("aria-valuetext"));
+    }
+  });
+  if (sidebar) watch.observe(sidebar, { attributes: true, attributeFilter: ["aria-valuetext"], subtree: true });
+  return watch;
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".figures");
+  const take = (values) => setTriggerValue("take", values);
   const repaint = new MutationObserver(() => {
-    if (root.isConnected && root.dataset.dark !== String(isDark(root))) draw(window.Plotly, root, data);
+    if (root.isConnected && root.dataset.dark !== String(isDark(root))) drawAll(window.Plotly, root, data, take);
   });
   const frame = new ResizeObserver(() => refit(root));
+  const sliders = followSliders(root);
   let shown = true;
+  lay(root, data.figures);
   plotly(data.plotly_url).then((Plotly) => {
     if (!shown) return;
-    draw(Plotly, root, data);
+    drawAll(Plotly, root, data, take);
     frame.observe(root);
     repaint.observe(root.closest(".stApp"), { attributes: true }); // its class changes with the theme
   }, (error) => {
@@ -94,5 +148,6 @@ export default function ({ data, parentElement }) {
     shown = false;
     repaint.disconnect();
     frame.disconnect();
+    sliders.disconnect();
   };
 }

@@ -3,6 +3,8 @@
 plotly.js is served from the plotly package itself: nothing is fetched from the network, and nothing is written.
 """
 
+from collections.abc import Mapping
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,33 +13,70 @@ import plotly
 import streamlit as st
 from streamlit.components.v1 import declare_component
 
-from sizing.figures import DARK, LIGHT
+from pages.parts.inputs import take_inputs
+from sizing.figures import DARK, LIGHT, Hand
 from sizing.figures.theme import Figure
 
 HERE = Path(__file__).parent
+WIDE = ("crossing", "layers", "compare", "sweep", "needs")  # over the whole width; the others stand in two columns
+GAP = 16  # [px] between figures, as in plot.css
 PLOTLY = Path(plotly.__file__).parent / "package_data"  # of the plotly package; it holds plotly.min.js
 
 _component = st.components.v2.component(
     "figures",
     html='<div class="figures"></div>',
     css=(HERE / "plot.css").read_text(encoding="utf-8"),
-    js=(HERE / "plot.js").read_text(encoding="utf-8"),
+    js="\n".join((HERE / name).read_text(encoding="utf-8") for name in ("hand.js", "plot.js")),
     isolate_styles=False,  # Plotly puts its own styles into the document's head
 )
 
 
-def show_figures(figures: dict[str, tuple[Figure, str]], key: str) -> None:
-    """Draw figures by name, each with the sentence that a screen reader says instead of it."""
+def show_figures(
+    figures: dict[str, tuple[Figure, str]],
+    key: str,
+    *,
+    hands: Mapping[str, Hand | None] | None = None,
+    headline: str = "",
+) -> None:
+    """Draw figures by name, each with the sentence that a screen reader says instead of it.
+
+    A figure with a hand lets its input be dragged on it (sizing/figures/hand.py); `headline` is the line of the page
+    that follows it.
+    """
+    hands = hands or {}
     _component(
         key=key,
         data={
             "plotly_url": _plotly_url(),
             "palettes": {"light": LIGHT, "dark": DARK},
+            "headline": headline,
             "figures": {
-                name: figure | {"alt": alt, "config": _config(name)} for name, (figure, alt) in figures.items()
+                name: figure | {"alt": alt, "config": _config(name), "hand": hands.get(name), "wide": name in WIDE}
+                for name, (figure, alt) in figures.items()
             },
         },
+        height=_height({name: figure["layout"]["height"] for name, (figure, _) in figures.items()}),
+        on_take_change=partial(_take, key),
     )
+
+
+def _height(heights: dict[str, int]) -> int:
+    """What all figures take together [px], so that the page has its final height before a script is loaded."""
+    rows: list[list[str]] = []
+    for name in heights:
+        beside = rows and len(rows[-1]) == 1 and not {name, *rows[-1]} & set(WIDE)
+        if beside:
+            rows[-1].append(name)
+        else:
+            rows.append([name])
+    return sum(max(heights[name] for name in row) for row in rows) + GAP * (len(rows) - 1)
+
+
+def _take(key: str) -> None:
+    """What a hand let go of becomes the input; the browser is not trusted with it, so it is read like any input."""
+    values = st.session_state[key].get("take")
+    if isinstance(values, dict):
+        take_inputs(values)
 
 
 def _config(name: str) -> dict[str, Any]:
@@ -51,7 +90,6 @@ def _config(name: str) -> dict[str, Any]:
     }
     return {
         "displaylogo": False,
-        "responsive": True,
         "showSendToCloud": False,  # Plotly's own button would upload the figure; nothing leaves the machine
         "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"],
         "toImageButtonOptions": image,

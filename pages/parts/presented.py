@@ -16,8 +16,8 @@ STYLE = """<style>
   display: none;
 }
 [data-testid="stMainBlockContainer"] { padding: 1rem 3rem; max-width: none; }
-[data-testid="stMarkdownContainer"] table { font-size: 0.875rem; }
-[data-testid="stMarkdownContainer"] :is(th, td) { padding: 0.15rem 0.75rem; }
+:is([data-testid="stMarkdownContainer"], .words) table { font-size: 0.875rem; }
+:is([data-testid="stMarkdownContainer"], .words) :is(th, td) { padding: 0.15rem 0.75rem; }
 </style>"""
 
 

@@ -5,10 +5,13 @@ from datetime import date
 import streamlit as st
 
 from pages.parts.blocks import plain
+from pages.parts.fleet import fleet_stood
 from pages.parts.frame import KEPT
 from pages.parts.wanted import wanted
 from sizing import Scenario
 from sizing.answers.carrying_settings import Want
+from sizing.answers.fleet import FleetWanted
+from sizing.basics.units import count
 from sizing.explain.target_words import wants_words
 from sizing.sheet import PdfError, find_chromium, sheet_of, sheet_pdf
 from sizing.sheet.compare import LEAST
@@ -23,13 +26,15 @@ def show_sheet(scenario: Scenario) -> None:
     kept = tuple(every) if len(every) >= LEAST else ()
     found, faults = wanted(scenario)
     wants = () if faults else tuple(found)
-    st.caption(plain(_on_it(kept, wants)))
+    stated = fleet_stood()
+    fleet = stated if isinstance(stated, FleetWanted) and stated.wanted else None
+    st.caption(plain(_on_it(kept, wants, fleet)))
     if faults:
         st.warning(FAULTY)
-    of = (scenario, kept, wants)
+    of = (scenario, kept, wants, fleet)
     row = st.container(horizontal=True)
     if row.button("Make the review sheet", key="make_sheet"):
-        html = sheet_of(scenario, on=date.today(), kept=kept, wants=wants)
+        html = sheet_of(scenario, on=date.today(), kept=kept, wants=wants, fleet=fleet)
         st.session_state[MADE] = (of, html, _pdf(html))
     made = st.session_state.get(MADE)
     if made is None or made[0] != of:
@@ -39,11 +44,12 @@ def show_sheet(scenario: Scenario) -> None:
         row.download_button("Sheet, PDF", made[2], "review-sheet.pdf", "application/pdf", on_click="ignore")
 
 
-def _on_it(kept: tuple[Scenario, ...], wants: tuple[Want, ...]) -> str:
+def _on_it(kept: tuple[Scenario, ...], wants: tuple[Want, ...], fleet: FleetWanted | None) -> str:
     """What the sheet holds, and what it could hold besides."""
     target = f"the target of {wants_words(wants)}" if wants else "no target (the page Target sets one)"
     beside = f"{len(kept)} scenarios side by side" if kept else "no comparison (keep two or more)"
-    return f"On the sheet: the scenario of the sidebar, {target}, {beside}."
+    many = f", a fleet of {count(fleet.wanted)} requests at once" if fleet else ""
+    return f"On the sheet: the scenario of the sidebar, {target}{many}, {beside}."
 
 
 def _pdf(html: str) -> bytes | None:

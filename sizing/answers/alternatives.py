@@ -74,7 +74,8 @@ class Way(BaseModel):
 
 def ways(scenario: Scenario) -> tuple[Way, ...]:
     """As it stands, then fewer slots per request, narrower dtypes, and the two together: for each S the way to it that
-    changes least. Raises RefusedError where the flags that stand are refused."""
+    changes least. Raises RefusedError where the flags that stand are refused.
+    """
     here = _way(resolve(scenario), {})
     slots = tuple(_fewer_slots(scenario, here.S))
     least = {way.S: way for way in reversed(slots)}  # of two ways to one S the first is kept

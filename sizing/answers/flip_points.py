@@ -26,9 +26,10 @@ from sizing.engine.resolve import resolve
 from sizing.engine.resolved import Rank
 from sizing.engine.slots import slots_taken
 from sizing.engine.split import Split
-from sizing.scenario.inputs import FIELDS, MAX_D, MAX_DCP, MAX_L, MAX_REST_GIB, Scenario, changed
+from sizing.scenario.inputs import DEFAULT_RATIO, FIELDS, MAX_D, MAX_DCP, MAX_L, MAX_REST_GIB, Scenario, changed
 from sizing.specification import PoolName, binding_pool
 
+KEPT = 32  # scenarios whose ranks are kept: what readers move most, L and the ratio, asks for none anew
 REST_REACH = 1024  # [GiB] no GPU holds as much; beyond twice what rest is, nothing larger is tried
 
 
@@ -110,21 +111,30 @@ def _rest(sizing: Sizing) -> Flip:
 
 def _slots(sizing: Sizing) -> Flip:
     """S as the strategies make it, each with and without the decode-lock skip; those that change least first."""
-    stands = sizing.scenario
     if not sizing.resolved.radix_cache:
         return Flip(quantity="S", now=str(sizing.S), flips_at="S is 1 without radix cache", then="")
-    found: dict[int, list[Scenario]] = {}
-    for values, skip in product(STRATEGIES, (stands.skip_decode_lock, not stands.skip_decode_lock)):
-        other = stands.model_copy(update={**values, "skip_decode_lock": skip})
-        try:
-            found.setdefault(resolve(other).S, []).append(other)
-        except RefusedError:
-            continue
+    found = _ranks_by_slots(_held(sizing.scenario))
     for S in sorted(found.keys() - {sizing.S}, key=lambda S: abs(S - sizing.S)):
-        if any(_flips_to_other(sizing, other) for other in found[S]):
+        if any(_flips_to_other(sizing, rank) for rank in found[S]):
             return _flip(sizing, "S", str(sizing.S), str(S))
     reached = ", ".join(str(S) for S in sorted(found.keys() - {sizing.S}))
     return _flip(sizing, "S", str(sizing.S), None, f"none of {reached}" if reached else "cannot be changed here")
+
+
+def _held(scenario: Scenario) -> Scenario:
+    """The scenario without what no rank depends on, so that moving L or the ratio asks for no rank anew."""
+    return scenario.model_copy(update={"name": "", "L": 1, "mamba_full_memory_ratio": DEFAULT_RATIO})
+
+
+@lru_cache(maxsize=KEPT)
+def _ranks_by_slots(held: Scenario) -> dict[int, list[Rank | None]]:
+    """Every S that the strategies make, with its ranks; None for one that does not start."""
+    found: dict[int, list[Rank | None]] = {}
+    for values, skip in product(STRATEGIES, (held.skip_decode_lock, not held.skip_decode_lock)):
+        other = held.model_copy(update={**values, "skip_decode_lock": skip})
+        with suppress(RefusedError):
+            found.setdefault(resolve(other).S, []).append(_rank(other))
+    return found
 
 
 def _drafts(sizing: Sizing) -> Flip:
@@ -138,23 +148,24 @@ def _drafts(sizing: Sizing) -> Flip:
 def _flipped_drafts(sizing: Sizing) -> Iterator[int]:
     """Every D at which the other pool is short first."""
     stands, ratio = sizing.scenario, sizing.ratio_now
-    if _flips_to_other(sizing, stands.model_copy(update={"D": 0})):
+    if _flips_to_other(sizing, _rank(stands.model_copy(update={"D": 0}))):
         yield 0
-    for drafts, many in _ranks_with_drafts(stands.model_copy(update={"L": 1, "rest_gib": 1})):
+    for drafts, many in _ranks_with_drafts(_held(stands).model_copy(update={"D": 1, "rest_gib": 1})):
         rank = many._replace(rest_gib=stands.rest_gib)
         pools = pools_from_slots(rank, slots_taken(rank, ratio))
-        turned = np.broadcast_to(is_other(pools, stands.L, short_pool_now(sizing)), drafts.shape)  # one for all of them
-        yield from drafts[turned].tolist()
+        flipped = is_other(pools, stands.L, short_pool_now(sizing))  # one for all where no D is charged
+        yield from drafts[np.broadcast_to(flipped, drafts.shape)].tolist()
 
 
-@lru_cache(maxsize=16)
-def _ranks_with_drafts(scenario: Scenario) -> list[tuple[Whole, Rank]]:
-    """Every D above 0 that the engine takes, with a rank that holds an array of each; L and rest do not enter. Those of
-    one headroom stand together, which the rules take as a number."""
+@lru_cache(maxsize=KEPT)
+def _ranks_with_drafts(held: Scenario) -> list[tuple[Whole, Rank]]:
+    """Every D above 0 that the engine takes, with a rank that holds an array of each; rest and the D that is set do not
+    enter. Those of one headroom stand together, which the rules take as a number.
+    """
     found: dict[int, dict[int, Rank]] = {}
     for D in range(1, MAX_D + 1):
         with suppress(RefusedError):
-            rank = rank_as_set(scenario.model_copy(update={"D": D}))
+            rank = rank_as_set(held.model_copy(update={"D": D}))
             found.setdefault(rank.headroom, {})[D] = rank
     return [(np.array(list(ranks)), _stacked([*ranks.values()])) for ranks in found.values()]
 
@@ -173,24 +184,34 @@ def _tried(sizing: Sizing, name: str, values: Sequence[Any], nothing: str) -> Fl
     if isinstance(stands, int):
         others.sort(key=lambda value: abs(value - stands))
     known = False
-    for value in others:
-        flipped = _flips_to_other(sizing, changed(sizing.scenario, **{name: value}))
+    for value, rank in zip(others, _ranks_changed(_held(sizing.scenario), name, tuple(others)), strict=True):
+        flipped = _flips_to_other(sizing, rank)
         known |= flipped is not None
         if flipped:
             return _flip(sizing, name, str(stands), str(value))
     return _flip(sizing, name, str(stands), None, nothing if known else "cannot be changed as things stand")
 
 
-def _flips_to_other(sizing: Sizing, other: object) -> bool | None:
-    """Whether the other pool is short first in another scenario; None where that cannot be, or does not start."""
-    if not isinstance(other, Scenario):
-        return None
+@lru_cache(maxsize=3 * KEPT)
+def _ranks_changed(held: Scenario, name: str, values: tuple[Any, ...]) -> list[Rank | None]:
+    """The rank with each value of one input; None where that cannot be, or does not start."""
+    others = [changed(held, **{name: value}) for value in values]
+    return [_rank(other) if isinstance(other, Scenario) else None for other in others]
+
+
+def _rank(scenario: Scenario) -> Rank | None:
     try:
-        rank = rank_as_set(other)
+        return rank_as_set(scenario)
     except RefusedError:
         return None
+
+
+def _flips_to_other(sizing: Sizing, rank: Rank | None) -> bool | None:
+    """Whether the other pool is short first on another rank; None without one, or where it does not start."""
+    if rank is None:
+        return None
     pools = pools_from_slots(rank, slots_taken(rank, sizing.ratio_now))
-    return bool(is_other(pools, other.L, short_pool_now(sizing))) if starts(pools) else None
+    return bool(is_other(pools, sizing.scenario.L, short_pool_now(sizing))) if starts(pools) else None
 
 
 def _flip(sizing: Sizing, name: str, now: str, there: str | None, nothing: str = "none") -> Flip:

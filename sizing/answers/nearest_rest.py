@@ -34,7 +34,8 @@ def is_other(pools: Pools, L: int, here: PoolName) -> Any:
 
 def nearest_rest(scenario: Scenario, ratio: float, here: PoolName, reach: int) -> float | None:
     """The nearest rest [GiB] up to `reach` at which the engine starts and the other pool than `here` is short first;
-    None where there is none. The ratio [-], or the pin, is held."""
+    None where there is none. The ratio [-], or the pin, is held.
+    """
     at = scenario.rest_gib * STEPS
     deployment = _Deployment(scenario, ratio, here)
     best: int | None = None
@@ -126,13 +127,13 @@ def _cut(lows: Whole, highs: Whole, fewest: Whole, most: Whole, slots: Callable[
     """The stretches in parts: of one K each where they have few, else of equal length."""
     few = most - fewest < PARTS
     parts = [
-        _by_slots(lows[few], highs[few], fewest[few], most[few], slots),
+        _by_slots(lows[few], highs[few], fewest[few], slots),
         _evenly(lows[~few], highs[~few]),
     ]
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
-def _by_slots(lows: Whole, highs: Whole, fewest: Whole, most: Whole, slots: Callable[[Whole], Any]) -> Stretches:
+def _by_slots(lows: Whole, highs: Whole, fewest: Whole, slots: Callable[[Whole], Any]) -> Stretches:
     """Cut where K changes."""
     wanted = fewest[:, None] + np.arange(1, PARTS)
     shape = wanted.shape

@@ -136,7 +136,8 @@ def best_pair(rank: Rank) -> Pair | None:
 
 def pin_flag(resolved: Resolved, best: Optimum) -> int | None:
     """What to write after --max-mamba-cache-size for an optimum [slots of the deployment]; None where the release
-    ignores it, or the number is more than an input takes."""
+    ignores it, or the number is more than an input takes.
+    """
     pin = pin_from_slots(resolved, best.pin)
     return None if pin_is_ignored(resolved) or pin > MAX_PIN else pin
 
@@ -155,7 +156,8 @@ def _most_asked(rank: Rank, *, spare: bool) -> int:
 def ratio_range(rank: Rank | None, low: int, high: int) -> tuple[float | None, float | None]:
     """Every ratio [-] that an input takes and that gives K from `low` to `high` [slots per rank]; as `Optimum` says.
 
-    Without a rank no ratio gives what a pin gives."""
+    Without a rank no ratio gives what a pin gives.
+    """
     if rank is None or ratio_is_ignored(rank.resolved) or slots_from_ratio(rank, MAX_RATIO) < low:
         return None, None
     first = _ratios_around(rank, low)[1]
@@ -168,7 +170,8 @@ def ratio_range(rank: Rank | None, low: int, high: int) -> tuple[float | None, f
 
 def ratio_for(rank: Rank | None, low: int, high: int, liked: float | None = None) -> float | None:
     """A ratio [-] to type that gives K from `low` to `high` [slots per rank]: the one that is liked if it does, else
-    one with few digits; None where no ratio does."""
+    one with few digits; None where no ratio does.
+    """
     if rank is None or ratio_is_ignored(rank.resolved):
         return None
     if liked is not None and liked <= MAX_RATIO and low <= slots_from_ratio(rank, liked) <= high:
@@ -179,7 +182,8 @@ def ratio_for(rank: Rank | None, low: int, high: int, liked: float | None = None
 
 def last_spared(rank: Rank, requests: int, high: int) -> int:
     """The last K up to `high` [slots per rank] at which so many requests have a slot to spare: from the next multiple
-    of S on another one is admitted, unless no more are asked for."""
+    of S on another one is admitted, unless no more are asked for.
+    """
     capped = rank.requests_asked is not None and rank.requests_asked <= requests
     return high if capped or not spare_slots(rank) else min(high, int(slots_for(rank, requests + 1, spare=False)) - 1)
 

@@ -89,7 +89,8 @@ class Sizing(BaseModel):
 
 def solve(scenario: Scenario) -> Sizing:
     """Solve a scenario. Raises RefusedError when the flags themselves are refused (engine-sizing.md section 4), and for
-    a model without attention layers, which has nothing to balance (`solve_now` sizes it)."""
+    a model without attention layers, which has nothing to balance (`solve_now` sizes it).
+    """
     if scenario.attention == "none":
         cure = "It has no attention layers: there is no KV pool to balance."
         raise RefusedError(Refusal(kind="not_served", engine_words="", cure=cure))
@@ -150,7 +151,8 @@ def _by_ratio(rank: Rank, ratio: float) -> Split | Refusal:
 
 def solve_now(scenario: Scenario, ratio: float | None = None) -> Split | Refusal:
     """The split that the settings give, alone: also of a model without attention layers. `ratio` [-] stands in for the
-    one that is set. Raises RefusedError."""
+    one that is set. Raises RefusedError.
+    """
     return _split_set(rank_of(scenario), scenario.mamba_full_memory_ratio if ratio is None else ratio)
 
 

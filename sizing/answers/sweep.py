@@ -129,7 +129,8 @@ def sweep(scenario: Scenario, x: Axis, y: Axis) -> Sweep:
 
 def axis_of(scenario: Scenario, name: SweepInput, points: int = POINTS) -> Axis:
     """Values for an input around what is set: even on a logarithmic axis for numbers that may be anything, else all
-    that are usual. What is set is one of them."""
+    that are usual. What is set is one of them.
+    """
     own = getattr(scenario, name)
     usual: dict[str, Callable[[], Sequence[Any]]] = {
         "L": lambda: _whole(L_LOW, L_HIGH, points),
@@ -231,12 +232,12 @@ def _solved(scenario: Scenario, arrays: dict[str, Any]) -> tuple[Any, Any] | Non
         return None
     rank = rank._replace(rest_gib=arrays.get("rest_gib", rank.rest_gib))
     L = arrays.get("L", scenario.L)
-    ratio = _ratios_over(scenario, rank, L, arrays)
+    ratio = ratios_over(scenario, rank, L, arrays)
     pools = pools_from_slots(rank, slots_taken(rank, ratio, arrays.get(PIN)))
     return running(pools, L), starts(pools)
 
 
-def _ratios_over(scenario: Scenario, rank: Rank, L: Any, arrays: dict[str, Any]) -> Any:
+def ratios_over(scenario: Scenario, rank: Rank, L: Any, arrays: dict[str, Any]) -> Any:
     """The ratio [-] that is set, or r* as it is typed, over arrays."""
     if scenario.split != "balanced":
         return arrays.get(RATIO, scenario.mamba_full_memory_ratio)

@@ -41,12 +41,12 @@ _LITERAL = re.compile(rf"-?\d{{1,15}}(?:\.\d{{1,15}})?(?:e-?\d{{1,3}})?|True|Fal
 
 
 def read_arguments(text: str) -> Arguments | None:
-    """The flags in a text that begins behind `server_args=`; None where there are none.
+    r"""The flags in a text that begins behind `server_args=`; None where there are none.
 
     A text that breaks off gives the entries before the break. Without an opening bracket (a line quoted in part)
     the wanted names are looked for in the text as it is.
 
-    >>> read_arguments("ServerArgs(tp_size=8, json='{\\"tp_size\\": 4}', page_size=64, dp").values
+    >>> read_arguments("ServerArgs(tp_size=8, json='{\"tp_size\": 4}', page_size=64, dp").values
     {'tp_size': 8, 'page_size': 64}
     """
     text = text[:MAX_CHARACTERS]

@@ -50,7 +50,7 @@ def start_of(boot: Boot, found: Diagnosis, command: Command | None) -> tuple[Cur
 
     The flag is proposed only where all flags behind the boot are known and solving it starts one request.
     """
-    need = start_need(boot, found)
+    need = start_need(found)
     if need is None:
         return None, ""
     words = [f"One request starts with {number(need.missing_gib)} GiB more of rest."]

@@ -213,9 +213,11 @@ def best_reading(line: str, rest: list[str]) -> tuple[list[Match], str]:
     readings = [(matches(alone), alone)]
     for count in range(1, len(rest) + 1):
         parts = [part.rstrip("\r\n").removesuffix(CUT) for part in (line, *rest[: count - 1])] + [rest[count - 1]]
-        for text in (_spaced(" ".join(parts) + "\n"), _spaced("".join(parts) + "\n")):
-            # A message that begins in a later line is read with that line.
-            readings.append(([match for match in matches(text) if match.start < len(alone) - 1], text))
+        # A message that begins in a later line is read with that line.
+        readings += [
+            ([match for match in matches(text) if match.start < len(alone) - 1], text)
+            for text in (_spaced(" ".join(parts) + "\n"), _spaced("".join(parts) + "\n"))
+        ]
     return max(readings, key=lambda reading: _weight(reading[0]))
 
 

@@ -61,7 +61,7 @@ def facts_of(lines: list[Line], given: Settings | None = None, possible: tuple[R
     running, printed = _least_of(rank.running for rank in ranks), _printed(reports)
     rows = _least_of(rank.kv_rows for rank in ranks)
     dcp = 1 if is_one_rank(lines) and settings.dcp_size is None else _dcp(settings, releases, rows, printed)
-    drafts = _draft_tokens(settings, reports, slots, running)
+    drafts = _draft_tokens(settings, reports, running)
     ring = _agreed(report.ring for report in reports if report.ring and report.ring.sizes)
     pools = [pool for report in reports if (pool := _printed_gib(report))]
     facts = Facts(
@@ -387,9 +387,7 @@ def _kv_dtype(lines: list[Line], reports: tuple[RankReport, ...], settings: Sett
     return kv_dtype(pools or later or own) or (None if pools or later or own else settings.kv_cache_dtype)
 
 
-def _draft_tokens(
-    settings: Settings, reports: tuple[RankReport, ...], slots: int | None, running: int | None
-) -> int | None:
+def _draft_tokens(settings: Settings, reports: tuple[RankReport, ...], running: int | None) -> int | None:
     """D as stated; 0 for state lines that end without draft states; else by the size of those states.
 
     The draft states are those of the running requests and one more, each as large as the SSM part (section 4).

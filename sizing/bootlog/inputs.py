@@ -246,7 +246,7 @@ def _assumed(facts: Facts, exact: Exact) -> Iterator[str]:
     yield NOT_IN_A_LOG
     yield from _assumed_of_rest(facts)
     if facts.draft_tokens and facts.draft_token_bytes is None:
-        yield "No second KV line of a draft model is in the log: its KV bytes keep their default."
+        yield "No second KV line of a draft is in the log: its KV bytes are those of the model's own MTP layer, else 0."
 
 
 def _assumed_of_rest(facts: Facts) -> Iterator[str]:

@@ -10,7 +10,6 @@ from sizing.basics.problems import RefusedError
 from sizing.basics.units import GIB
 from sizing.bootlog.diagnosis import Diagnosis, byte_ends
 from sizing.bootlog.facts import Facts
-from sizing.bootlog.log import Boot
 from sizing.bootlog.measure import Measured
 from sizing.engine.pools import pools_from_slots, starts
 from sizing.engine.rank import rank_of
@@ -71,7 +70,7 @@ class StartNeed(NamedTuple):
     """The most draft tokens with which it starts as it is; None where it makes no difference."""
 
 
-def start_need(boot: Boot, found: Diagnosis) -> StartNeed | None:
+def start_need(found: Diagnosis) -> StartNeed | None:
     """What would make a refused boot start; None where rest or the flags behind it are not known."""
     facts, scenario = found.facts, _to_start(found)
     if scenario is None or facts.rest is None or facts.S is None or not found.known:
@@ -82,7 +81,7 @@ def start_need(boot: Boot, found: Diagnosis) -> StartNeed | None:
         return None
     if least is None or least <= facts.rest.value:
         return None
-    fraction = fraction_least(boot, found)
+    fraction = fraction_least(found)
     typed = None if fraction is None else math.ceil(fraction.high * 1000) / 1000
     return StartNeed(least - facts.rest.value, typed if typed is not None and typed < 1 else None, _drafts(scenario))
 
@@ -125,7 +124,7 @@ def _drafts(scenario: Scenario) -> int | None:
     return None
 
 
-def fraction_least(boot: Boot, found: Diagnosis) -> Measured | None:
+def fraction_least(found: Diagnosis) -> Measured | None:
     """The least --mem-fraction-static that boots with one request at the ratio in force; None where it is not known."""
     facts, scenario = found.facts, _to_start(found)
     begin, end = facts.begin_gib, _free(facts)

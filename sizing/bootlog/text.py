@@ -181,11 +181,11 @@ def uncoloured(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """The blocks of a long log without colours; a code that two blocks share is held back until it is whole."""
     held = b""
     for block in blocks:
-        block = held + block
-        begins = block.rfind(b"\x1b", max(len(block) - LONGEST_CODE, 0))
-        held = block[begins:] if begins >= 0 else b""
-        block = block[:begins] if begins >= 0 else block
-        yield CODES.sub(b"", block) if b"\x1b" in block else block
+        text = held + block
+        begins = text.rfind(b"\x1b", max(len(text) - LONGEST_CODE, 0))
+        held = text[begins:] if begins >= 0 else b""
+        whole = text[:begins] if begins >= 0 else text
+        yield CODES.sub(b"", whole) if b"\x1b" in whole else whole
     if held:
         yield CODES.sub(b"", held)
 

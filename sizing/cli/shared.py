@@ -11,10 +11,13 @@ from typing import Any, NoReturn
 
 from sizing.answers.carrying_settings import Want
 from sizing.answers.compare import names_of
+from sizing.answers.fleet import Carrier, FleetWanted, fleet_of
 from sizing.basics.files import opened
 from sizing.basics.problems import Problem, listed, shown
 from sizing.exchange.answer import Answer, EngineKind, InputKind, refusal
+from sizing.exchange.fleet_text import read_fleet
 from sizing.exchange.scenario_file import MAX_LENGTH, from_file
+from sizing.explain.fleet_words import fleet_columns, fleet_headline, fleet_notes, fleet_rows
 from sizing.scenario.inputs import Scenario
 from sizing.sheet import PdfError, sheet_of, sheet_pdf
 
@@ -96,11 +99,17 @@ def standard_input(most: int) -> bytes:
     return buffer.read(most + 1) if buffer else sys.stdin.read(most + 1).encode("utf-8", "replace")
 
 
-def write_sheet(scenario: Scenario, out: Path, kept: Sequence[Scenario], wants: Sequence[Want] = ()) -> None:
+def write_sheet(
+    scenario: Scenario,
+    out: Path,
+    kept: Sequence[Scenario],
+    wants: Sequence[Want] = (),
+    fleet: FleetWanted | None = None,
+) -> None:
     """The review sheet as HTML, or as PDF by the ending of its name."""
     if out.suffix.lower() not in (".html", ".htm", ".pdf"):
         stop_with(f"{shown(out)} ends in neither .html nor .pdf: name one of them.", where="--sheet")
-    page = sheet_of(scenario, on=date.today(), kept=kept, wants=wants)
+    page = sheet_of(scenario, on=date.today(), kept=kept, wants=wants, fleet=fleet)
     try:
         data = sheet_pdf(page) if out.suffix.lower() == ".pdf" else page.encode("utf-8")
         if data is None:
@@ -121,6 +130,37 @@ def write(out: Path, data: bytes, where: str) -> None:
 def add_choice(command: argparse.ArgumentParser) -> None:
     """Declare which scenario of a file is meant."""
     command.add_argument("--scenario", metavar="N", type=int, help="which one of a file that the page Compare saved")
+
+
+FLEET = {  # options by the inputs of FleetWanted
+    "users": ("--fleet", "requests at once of a whole fleet: print how many servers and GPUs carry them"),
+    "arrival_rate": ("--arrival-rate", "in place of --fleet: requests per second that come to the fleet"),
+    "time_in_system": ("--time-in-system", "seconds that each stays, beside --arrival-rate"),
+    "gpu_hour": ("--gpu-hour", "price of a GPU hour: prints the cost of a month of 730 hours"),
+}
+
+
+def add_fleet(command: argparse.ArgumentParser) -> None:
+    """Declare what may be wanted of a fleet."""
+    for name, (option, words) in FLEET.items():
+        command.add_argument(option, metavar="N", dest=f"fleet_{name}", help=words)
+
+
+def fleet_wanted(options: argparse.Namespace) -> FleetWanted | None:
+    """What is wanted of a fleet; None where nothing is."""
+    found = read_fleet({name: getattr(options, f"fleet_{name}") for name in FLEET})
+    if not isinstance(found, FleetWanted):
+        stop(found)
+    if not found.wanted and found.gpu_hour is not None:
+        stop_with("It counts beside --fleet, or --arrival-rate and --time-in-system: give them.", where="--gpu-hour")
+    return found if found.wanted else None
+
+
+def fleet_lines(wanted: FleetWanted, carriers: Sequence[Carrier], scenario: Scenario, risk: float | None) -> list[str]:
+    """What carries it, in words and a table."""
+    fleet = fleet_of(wanted, carriers, scenario)
+    table = aligned([fleet_columns(fleet), *fleet_rows(fleet)])
+    return ["", fleet_headline(fleet), "", *table, "", fleet_notes(fleet, wanted, scenario, risk)]
 
 
 def add_sheet(command: argparse.ArgumentParser) -> None:

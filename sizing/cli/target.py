@@ -4,14 +4,18 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from sizing.answers.fleet import carriers, fleet_of
 from sizing.answers.solve import solve
 from sizing.answers.target import Answer, aim
 from sizing.basics.problems import Problem, RefusedError
 from sizing.cli.shared import (
     add_choice,
+    add_fleet,
     add_sheet,
     aligned,
     chosen,
+    fleet_lines,
+    fleet_wanted,
     print_answer,
     print_json,
     read_scenarios,
@@ -45,6 +49,7 @@ def add(commands: Any) -> None:
         default=[],
         help="a further length and the requests wanted of it, such as 32K:16; give it again for each",
     )
+    add_fleet(target)
     add_choice(target)
     add_sheet(target)
     target.add_argument("--json", action="store_true", help="print the answer as JSON instead of tables")
@@ -62,6 +67,7 @@ def run(options: argparse.Namespace) -> int:
     wants, problems = read_wants(scenario.L, options.requests, options.also, line="--also {}", labels=labels)
     if problems or not wants:
         stop(problems or [Problem(where="REQUESTS", sentence="REQUESTS is empty: give a number.")])
+    fleet = fleet_wanted(options)
     try:
         if not rest_is_given(scenario):
             return print_answer(options, sizing_answer(solve(for_bytes_alone(scenario)), rest_given=False))
@@ -69,11 +75,13 @@ def run(options: argparse.Namespace) -> int:
     except RefusedError as refused:
         return print_answer(options, refused_answer(scenario, refused.refusal))
     if options.sheet:
-        write_sheet(scenario, Path(options.sheet), kept, wants)
-    said = target_answer(answer, scenario)
+        write_sheet(scenario, Path(options.sheet), kept, wants, fleet)
+    said, ways = target_answer(answer, scenario), carriers(solve(scenario)) if fleet else ()
     if options.json:
-        return print_json(said, target=answer.model_dump(mode="json"))
-    print("\n".join(_target_lines(answer)), flush=True)
+        many = fleet_of(fleet, ways, scenario).model_dump(mode="json") if fleet else None
+        return print_json(said, target=answer.model_dump(mode="json"), fleet=many)
+    many_lines = fleet_lines(fleet, ways, scenario, None) if fleet else []
+    print("\n".join([*_target_lines(answer), *many_lines]), flush=True)
     return said.status
 
 

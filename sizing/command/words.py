@@ -46,9 +46,9 @@ def layout_of(text: str) -> Layout:
 
 
 def words_of(text: str, layout: Layout, offset: int = 0, inside: bool = False) -> Iterator[Word]:
-    """The words of a text, as a shell or a list cuts it; a command inside quotes (`sh -c "..."`) is cut as well.
+    r"""The words of a text, as a shell or a list cuts it; a command inside quotes (`sh -c "..."`) is cut as well.
 
-    >>> [word.value for word in words_of("a --b='c d' \\\\\\n  --e", "shell")]
+    >>> [word.value for word in words_of("a --b='c d' \\\n  --e", "shell")]
     ['a', '--b=c d', '--e']
     """
     pattern = _SHELL if layout == "shell" else _LIST

@@ -26,7 +26,8 @@ def drafts_charged(resolved: Resolved, *, by_ratio: bool) -> int:
 
 def draft_holders(rules: Rules, slots: Numeric, clamp: Numeric, requests: Numeric) -> Numeric:
     """How many hold D draft states each [slots or requests]: every slot, every request that is charged, or those of
-    them that the slots admit and the padding slot."""
+    them that the slots admit and the padding slot.
+    """
     if rules.drafts == "in every slot":
         return slots
     if rules.drafts == "before the split":

@@ -31,7 +31,8 @@ def kv_rows(rank: Rank, kv_rest_bytes: Numeric, clamp: Numeric) -> Numeric:
 
 def _rows(rank: Rank, kv_rest_bytes: Numeric) -> Numeric:
     """Without attention layers a token costs nothing, and the engine takes the cap or one context
-    (`DefaultPoolConfigurator._zero_kv_max_tokens`)."""
+    (`DefaultPoolConfigurator._zero_kv_max_tokens`).
+    """
     if np.ndim(rank.token_bytes) == 0 and rank.token_bytes == 0:
         return np.full(np.shape(kv_rest_bytes), rank.max_total_tokens or rank.context_length, dtype=np.int64)
     return (kv_rest_bytes // rank.token_bytes).astype(np.int64)

@@ -4,13 +4,14 @@ The first three are the engine's (engine-sizing.md section 7). The KV cap at L i
 more and then retracts requests when KV runs out.
 """
 
+from collections.abc import Callable
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from sizing.basics.units import count
 from sizing.engine.kv import kv_cap
-from sizing.engine.pools import Pools
+from sizing.engine.pools import Pools, held_by_kv
 from sizing.engine.requests import (
     ESTIMATE_FACTOR,
     ESTIMATE_HIGH,
@@ -20,7 +21,7 @@ from sizing.engine.requests import (
     caps_by_tokens,
     estimate,
 )
-from sizing.engine.resolved import Rank
+from sizing.engine.resolved import Numeric, Rank
 from sizing.engine.slots import lever, pin_is_ignored
 from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.releases.flags import PIN, RATIO
@@ -43,14 +44,29 @@ class Limit(BaseModel):
 def limits(rank: Rank, pools: Pools, *, pinned: bool) -> tuple[Limit, ...]:
     """Every limit of a solved split at the scenario's L, the binding one first; a tie goes to the harder limit."""
     levers = _levers(rank, pinned=pinned)
-    rows = [_state_limit(rank, pools, levers), _kv_limit(rank, pools, levers)]
+    rows: dict[LimitName, Callable[[int], Limit]] = {
+        "state pool": lambda requests: _state_limit(rank, pools, levers, requests),
+        "KV pool": lambda requests: _kv_limit(rank, pools, levers, requests),
+        "requests asked": lambda requests: _asked_limit(rank.scenario, requests),
+        "estimate": lambda requests: _estimate_limit(rank, pools, requests),
+        "tokens // 2": lambda requests: _token_limit(rank, pools, levers, requests),
+    }
+    found = [rows[name](int(requests)) for name, requests in requests_by_limit(rank, pools, rank.scenario.L).items()]
+    return tuple(sorted(found, key=lambda limit: limit.requests))  # sorted() keeps the order of ties
+
+
+def requests_by_limit(rank: Rank, pools: Pools, L: Numeric) -> dict[LimitName, Numeric]:
+    """Every limit that applies [requests per rank], the hardest first: of equal ones the first binds. Pools and L may
+    be arrays.
+    """
+    found: dict[LimitName, Numeric] = {"state pool": pools.clamp, "KV pool": held_by_kv(pools, L)}
     if rank.requests_asked is not None:
-        rows.append(_asked_limit(rank.scenario, rank.requests_asked))
+        found["requests asked"] = rank.requests_asked
     if caps_by_estimate(rank):
-        rows.append(_estimate_limit(rank, pools))
+        found["estimate"] = estimate(rank, pools.kv_rows)
     if caps_by_tokens(rank):
-        rows.append(_token_limit(rank, pools, levers))
-    return tuple(sorted(rows, key=lambda limit: limit.requests))  # sorted() keeps the order of ties
+        found["tokens // 2"] = pools.kv_rows // TOKENS_PER_REQUEST
+    return found
 
 
 def _levers(rank: Rank, *, pinned: bool) -> str:
@@ -59,32 +75,31 @@ def _levers(rank: Rank, *, pinned: bool) -> str:
     return f"{found} or {PIN}" if found == RATIO and not pin_is_ignored(rank.resolved) else found
 
 
-def _state_limit(rank: Rank, pools: Pools, levers: str) -> Limit:
+def _state_limit(rank: Rank, pools: Pools, levers: str, requests: int) -> Limit:
     return Limit(
         name="state pool",
-        requests=int(pools.clamp),
+        requests=requests,
         why=f"{count(int(pools.slots))} {'slot' if pools.slots == 1 else 'slots'}, {rank.S} per request: "
-        f"{_fit(int(pools.clamp))}",
+        f"{_fit(requests)}",
         lifted_by=f"a larger {levers}",
     )
 
 
-def _kv_limit(rank: Rank, pools: Pools, levers: str) -> Limit:
+def _kv_limit(rank: Rank, pools: Pools, levers: str, requests: int) -> Limit:
     spread = f" x dcp_size {rank.dcp_size}" if rank.dcp_size > 1 else ""
     L = rank.scenario.L
-    cap = int(kv_cap(pools.kv_tokens, L))
-    if rank.window is not None and pools.window_cap < cap:
+    if rank.window is not None and pools.window_cap < kv_cap(pools.kv_tokens, L):
         return Limit(
             name="KV pool",
-            requests=int(pools.window_cap),
+            requests=requests,
             why=f"{count(int(pools.window_rows))} tokens of the window pool, {count(rank.window.tokens)} per request: "
-            f"{_fit(int(pools.window_cap))}",
+            f"{_fit(requests)}",
             lifted_by="a larger --swa-full-tokens-ratio",
         )
     return Limit(
         name="KV pool",
-        requests=cap,
-        why=f"{count(int(pools.kv_rows))} tokens{spread}, {count(L)} per request: {_fit(cap)}",
+        requests=requests,
+        why=f"{count(int(pools.kv_rows))} tokens{spread}, {count(L)} per request: {_fit(requests)}",
         lifted_by=_more_tokens(rank, pools, levers),
     )
 
@@ -109,21 +124,21 @@ def _asked_limit(scenario: Scenario, asked: int) -> Limit:
     return Limit(name="requests asked", requests=asked, why=why, lifted_by="a larger --max-running-requests")
 
 
-def _estimate_limit(rank: Rank, pools: Pools) -> Limit:
+def _estimate_limit(rank: Rank, pools: Pools, requests: int) -> Limit:
     share = f"{count(int(pools.kv_rows))} tokens / {count(rank.context_length)} context x {ESTIMATE_FACTOR}"
     asked = rank.requests_asked is None
     return Limit(
         name="estimate",
-        requests=int(estimate(rank, pools.kv_rows)),
+        requests=requests,
         why=f"the engine's own: {share}, from {count(ESTIMATE_LOW)} to {count(ESTIMATE_HIGH)}",
         lifted_by="--max-running-requests" if asked else "a shorter --context-length",
     )
 
 
-def _token_limit(rank: Rank, pools: Pools, levers: str) -> Limit:
+def _token_limit(rank: Rank, pools: Pools, levers: str, requests: int) -> Limit:
     return Limit(
         name="tokens // 2",
-        requests=int(pools.kv_rows) // TOKENS_PER_REQUEST,
+        requests=requests,
         why=f"half of {count(int(pools.kv_rows))} tokens",
         lifted_by=_more_tokens(rank, pools, levers),
     )

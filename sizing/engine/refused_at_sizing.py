@@ -48,7 +48,8 @@ def _ring_length(resolved: Resolved) -> Iterator[Refusal]:
 
 def _window_by_requests(resolved: Resolved) -> Iterator[Refusal]:
     """With the radix cache off and a request count the window pool is sized by requests and by the prefill chunk
-    (`SWARequestCapPoolConfigurator`), which is no input here: no number rests on a guess."""
+    (`SWARequestCapPoolConfigurator`), which is no input here: no number rests on a guess.
+    """
     scenario = resolved.scenario
     if not scenario.window_bytes_per_token or scenario.max_running_requests is None or resolved.radix_cache:
         return

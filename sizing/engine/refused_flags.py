@@ -29,7 +29,7 @@ def takes_extra_buffer(scenario: Scenario, support: Support) -> bool:
 
 def missing_flag(release: str, flag: str) -> Refusal:
     """The refusal of an argument parser that does not know a flag."""
-    cure = f"SGLang {release} has no such flag: drop it, or choose {where(flag.split()[0])}."
+    cure = f"SGLang {release} has no such flag: drop it, or choose {where(flag.split(maxsplit=1)[0])}."
     return Refusal(kind="no_such_flag", engine_words=f"unrecognized arguments: {flag}", cure=cure)
 
 
@@ -51,7 +51,7 @@ def _refusals(resolved: Resolved) -> Iterator[Refusal]:
         yield from _without_state(scenario, resolved)
     yield from _lazy_overlap(scenario, resolved)
     yield from _ngram_pages(scenario, resolved)
-    yield from _chunk_pages(scenario, resolved)
+    yield from _chunk_pages(resolved)
     yield from _replayssm(scenario, resolved)
     yield from _widths(scenario, rules)
     yield from unified_refusals(scenario, support)
@@ -285,7 +285,7 @@ def _ngram_pages(scenario: Scenario, resolved: Resolved) -> Iterator[Refusal]:
         )
 
 
-def _chunk_pages(scenario: Scenario, resolved: Resolved) -> Iterator[Refusal]:
+def _chunk_pages(resolved: Resolved) -> Iterator[Refusal]:
     """The default --chunked-prefill-size is a power of two, 2,048 to 16,384 by GPU (`check_server_args`)."""
     page = resolved.page_size
     if page & (page - 1):

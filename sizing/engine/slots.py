@@ -14,7 +14,8 @@ from sizing.scenario.inputs import MAX_RATIO
 def slots_set(rank: Rank, ratio: Numeric, pin: Numeric | None = None) -> Numeric:
     """K [slots per rank] that the settings give: the pin, else the request count where the radix cache is off, else the
     ratio [-]. A ratio may give 0 or less, which the engine refuses. `pin` [slots of the deployment] and the ratio stand
-    in for the scenario's own."""
+    in for the scenario's own.
+    """
     if is_pinned(rank.resolved):
         return slots_from_pin(rank.resolved, (rank.scenario.max_mamba_cache_size or 0) if pin is None else pin)
     return slots_unpinned(rank, ratio)
@@ -32,7 +33,8 @@ def slots_taken(rank: Rank, ratio: Numeric, pin: Numeric | None = None) -> Numer
 
 def most_slots(rank: Rank) -> Numeric:
     """The most slots [slots per rank] that a flag can give: no bound, but what the largest ratio gives where the
-    release overwrites a pin with the ratio."""
+    release overwrites a pin with the ratio.
+    """
     return slots_from_ratio(rank, MAX_RATIO) if pin_is_ignored(rank.resolved) else np.inf
 
 

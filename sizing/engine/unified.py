@@ -139,7 +139,8 @@ def unified(scenario: Scenario, slots: int) -> Unified:
 
 def never_fewer(found: Unified, split: Split, S: int) -> bool:
     """Whether unified memory is sure to run as many as the static split of the same K: the slots that are not held
-    make up for the reserved low end, to the step that the total is rounded by (2.3)."""
+    make up for the reserved low end, to the step that the total is rounded by (2.3).
+    """
     spare = (S * found.slots - found.held * found.slots) * found.state_entry_bytes
     return spare >= S * (found.floor_bytes + TOTAL_STEP) and split.slots == found.slots
 

@@ -234,7 +234,7 @@ class _Numbers:
             "token_equiv": equiv,
             "r_star": self._r_star(equiv),
             "best": self._best(),
-            "mem_fraction_least": _band(fraction_least(self.boot, self.found)),
+            "mem_fraction_least": _band(fraction_least(self.found)),
         }
 
     def wanted(self) -> Iterator[str]:

@@ -28,7 +28,8 @@ BINDS = {"state pool": "state", "KV pool": "kv"}  # every other limit is a cap o
 
 def sizing_answer(sizing: Sizing, *, rest_given: bool = True) -> SizingAnswer:
     """Every number of a sizing that the vocabulary names; without `rest` only what does not rest on it. Per
-    attention-DP rank."""
+    attention-DP rank.
+    """
     answer = _known_without_rest(sizing.resolved).model_copy(
         update={"D": sizing.drafts_charged, "token_equiv": sizing.token_equiv, "r_star": sizing.r_star}
     )

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from sizing.answers.fleet import Fleet
 from sizing.engine.split import Split
 from sizing.exchange.answer import Best, Lengths, Measured, Notice, Number, TrafficAnswer, TrafficLengths
 from sizing.exchange.sizing_answer import BINDS, best_of, sizing_answer
@@ -15,8 +16,10 @@ from sizing.version import tool_version
 _PARTS = {"input": "input", "output": "output", "total": "input + output"}  # as an answer and as a mix names them
 
 
-def traffic_json(traffic: Traffic, *, rest_given: bool = True) -> str:
-    """Inputs and numbers of one outcome. Requests, slots and tokens are per rank; risk and overflow are shares."""
+def traffic_json(traffic: Traffic, fleet: Fleet | None = None, *, rest_given: bool = True) -> str:
+    """Inputs and numbers of one outcome. Requests, slots and tokens are per rank; risk and overflow are shares; times
+    are in seconds from the first request, which `first` dates. Servers and GPUs are those of the whole fleet.
+    """
     mix, scenario = traffic.mix, traffic.sizing.scenario
     found = {
         "version": tool_version(),
@@ -36,9 +39,25 @@ def traffic_json(traffic: Traffic, *, rest_given: bool = True) -> str:
         "ways": [way.model_dump() for way in traffic.ways],
         "runs_at_whole_lengths": traffic.whole,
         "longer_than_the_pool": traffic.never,
+        "times": _times(mix),
+        "fleet": fleet.model_dump() if fleet else None,
         "answer": traffic_answer(traffic, rest_given=rest_given).model_dump(mode="json"),
     }
     return json.dumps(found, indent=2, allow_nan=False)
+
+
+def _times(mix: Mix) -> dict[str, Any] | None:
+    """What the times of a file say; None where it has none."""
+    times = mix.times
+    if times is None:
+        return None
+    groups = {"in_flight": times.in_flight, "busiest": times.busiest, "waiting": times.waiting}
+    curves = {"edges": times.edges, "came": times.came, "mean": times.mean, "most": times.most}
+    return (
+        {"first": times.first, "span": times.span, "rate": times.rate}
+        | {name: None if one is None else one._asdict() for name, one in groups.items()}
+        | {"curves": {name: None if one is None else one.tolist() for name, one in curves.items()}}
+    )
 
 
 def traffic_answer(traffic: Traffic, *, rest_given: bool = True) -> TrafficAnswer:

@@ -32,7 +32,8 @@ class Flags(Ways):
 
 def flags(sizing: Sizing) -> Flags | None:
     """The ratio and the pin that run most with a slot to spare; None when no split runs a request. Where rest is an
-    estimate they are chosen for its low end."""
+    estimate they are chosen for its low end.
+    """
     safe = at_low_end(sizing)
     if safe is not sizing:
         found = flags(safe)

@@ -8,7 +8,7 @@ from sizing.answers.recommended import SPARE_WHY, Recommended, recommended, spar
 from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal
 from sizing.basics.units import GIB, count, gib, number, ratio_text, requests_text, rest_text
-from sizing.engine.limits import Limit
+from sizing.engine.limits import LimitName
 from sizing.engine.requests import asked_divisor, requests_asked, requests_charged
 from sizing.engine.slots import is_pinned, pin_divisor, pin_is_ignored, ratio_is_ignored
 from sizing.engine.slots_per_request import SPECULATION_REQUESTS
@@ -24,7 +24,8 @@ from sizing.specification import FRAGILE_RATIO
 NEAR_BALANCE = 0.1
 BEYOND_WORTH_SAYING = GIB // 10  # a choice of ours: less is lost in the slack of any --mem-fraction-static
 
-BINDING_WORDS = {
+REFUSED = "SGLang would refuse to start."
+BINDING_WORDS: dict[LimitName, str] = {
     "state pool": "the state pool binds",
     "KV pool": "the KV pool binds",
     "requests asked": "--max-running-requests binds",
@@ -76,28 +77,26 @@ def _verdict(sizing: Sizing) -> Verdict:
     now = sizing.now
     if isinstance(now, Refusal):
         return Verdict(
-            headline="SGLang would refuse to start.",
+            headline=REFUSED,
             sentences=(*([now.words] if now.engine_words else []), now.cure),
         )
-    L = count(sizing.scenario.L)
-    if now.runs == 0:
-        headline = f"Not one request of L = {L} fits: the KV pool holds {count(now.kv_tokens)} tokens."
-    else:
-        headline = f"{_requests_run(now.runs)} at L = {L}{_each_rank(sizing)}{_binds(sizing, now.binding)}."
+    headline = headline_form(now.runs, now.binding.name, sizing.scenario).format(
+        runs=count(now.runs),
+        total=count(sizing.scenario.attn_dp_size * now.runs),
+        L=count(sizing.scenario.L),
+        tokens=count(now.kv_tokens),
+    )
     return Verdict(headline=headline, sentences=_why(sizing, now))
 
 
-def _requests_run(runs: int) -> str:
-    return f"{count(runs)} {'request runs' if runs == 1 else 'requests run'}"
-
-
-def _binds(sizing: Sizing, limit: Limit) -> str:
+def binds_words(binding: LimitName, scenario: Scenario) -> str:
     """Which limit binds, as the end of the headline; of --max-running-requests whose number it is."""
-    if limit.name != "requests asked":
-        return f": {BINDING_WORDS[limit.name]}"
-    if sizing.scenario.max_running_requests:
-        return f", {limit.why}"
-    return f": --max-running-requests ({count(SPECULATION_REQUESTS)}) binds"
+    if binding != "requests asked":
+        return f": {BINDING_WORDS[binding]}"
+    if scenario.max_running_requests is None:
+        return f": --max-running-requests ({count(SPECULATION_REQUESTS)}) binds"
+    shared = f", {count(scenario.max_running_requests)} over all ranks" if scenario.attn_dp_size > 1 else ""
+    return f", the limit you set{shared}"
 
 
 def _estimated(sizing: Sizing, band: Band) -> Verdict:
@@ -107,13 +106,12 @@ def _estimated(sizing: Sizing, band: Band) -> Verdict:
     L, where = count(sizing.scenario.L), f"rest {rest.words}; a boot log makes it exact"
     if missing := missing_words(rest):
         return Verdict(headline=f"{sizing.scenario.title} does not fit: {missing} ({where}).", sentences=())
-    if high == 0:
-        return Verdict(headline=f"Not one request of L = {L} runs ({where}).", sentences=safe.sentences)
-    runs = count(low) if low == high else f"{count(low)} to {count(high)}"
     binding = {end.binding.name for end in (band.low, band.high) if isinstance(end, Split)}
-    binds = f": {BINDING_WORDS[binding.pop()]}" if len(binding) == 1 else ""
-    said = "request runs" if high == 1 else "requests run"
-    headline = f"{runs} {said} at L = {L}{_each_rank(sizing, low)}{binds} ({where})."
+    headline = estimated_form(low, high, binding, sizing.scenario).format(
+        low=count(low), high=count(high), total=count(sizing.scenario.attn_dp_size * low), L=L
+    )
+    if high == 0:
+        return Verdict(headline=headline, sentences=safe.sentences)
     at = f"At the low end, {rest_text(band.low_scenario.rest_gib)}:"
     return Verdict(headline=headline, sentences=(at, *safe.sentences))
 
@@ -136,14 +134,28 @@ def without_rest_words(sizing: Sizing) -> str:
     )
 
 
-def _each_rank(sizing: Sizing, runs: int | None = None) -> str:
-    """Under attention DP every number of requests is one rank's; the deployment's is said once."""
-    ranks = sizing.scenario.attn_dp_size
-    if ranks == 1 or isinstance(sizing.now, Refusal):
-        return ""
-    if runs is not None:
-        return f" on each of {ranks} attention-DP ranks, at least {count(ranks * runs)} in the deployment"
-    return f" on each of {ranks} attention-DP ranks, {count(ranks * sizing.now.runs)} in the deployment"
+def headline_form(runs: int, binding: LimitName, scenario: Scenario) -> str:
+    """The first line for so many requests a rank, with {runs}, {L}, {tokens} and {total} left to fill in.
+
+    Under attention DP every number of requests is one rank's; the deployment's, {total}, is said once.
+    """
+    if runs == 0:
+        return "Not one request of L = {L} fits: the KV pool holds {tokens} tokens."
+    ranks = scenario.attn_dp_size
+    each = f" on each of {ranks} attention-DP ranks, {{total}} in the deployment" if ranks > 1 else ""
+    run = "request runs" if runs == 1 else "requests run"
+    return f"{{runs}} {run} at L = {{L}}{each}{binds_words(binding, scenario)}."
+
+
+def estimated_form(low: int, high: int, binding: set[LimitName], scenario: Scenario) -> str:
+    """The same where rest is an estimate, for what runs at both its ends; {low}, {high}, {L} and {total} are left."""
+    ranks, where = scenario.attn_dp_size, f"rest {rest_of(scenario).words}; a boot log makes it exact"
+    if high == 0:
+        return f"Not one request of L = {{L}} runs ({where})."
+    runs = "{low}" if low == high else "{low} to {high}"
+    each = f" on each of {ranks} attention-DP ranks, at least {{total}} in the deployment" if ranks > 1 else ""
+    binds = binds_words(next(iter(binding)), scenario) if len(binding) == 1 else ""
+    return f"{runs} {'request runs' if high == 1 else 'requests run'} at L = {{L}}{each}{binds} ({where})."
 
 
 def _why(sizing: Sizing, now: Split) -> tuple[str, ...]:
@@ -237,7 +249,8 @@ def _no_spare(sizing: Sizing) -> Advice | None:
 
 def no_spare_slot(sizing: Sizing) -> str:
     """That K is just what the admitted requests take, and what to set instead; empty where a slot is spare, or nothing
-    is tracked."""
+    is tracked.
+    """
     now = sizing.now
     if isinstance(now, Refusal) or spared(sizing, now):
         return ""

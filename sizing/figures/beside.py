@@ -1,5 +1,6 @@
 """Where words stand beside points so that nothing is covered: boxes in pixels from the axes' lower left corner."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 from unicodedata import east_asian_width
@@ -39,6 +40,12 @@ class Box(NamedTuple):
             and self.bottom < other.bottom + other.height
             and other.bottom < self.bottom + self.height
         )
+
+    def shared(self, other: "Box") -> float:
+        """The area that the two share [px²]."""
+        across = min(self.left + self.width, other.left + other.width) - max(self.left, other.left)
+        up = min(self.bottom + self.height, other.bottom + other.height) - max(self.bottom, other.bottom)
+        return max(across, 0.0) * max(up, 0.0)
 
     def crossed_by(self, xs: Any, ys: Any) -> bool:
         """Whether a path of rising xs [px] runs through it."""
@@ -107,3 +114,131 @@ def _wide(words: str) -> float:
     return sum(
         2 if char in "MWmw" or east_asian_width(char) in "FW" else 1.25 if char.isupper() else 1 for char in words
     )
+
+
+class Spot(NamedTuple):
+    """Where words may stand: beside a place in the axes' own units (their logarithm on a logarithmic axis)."""
+
+    x: float
+    y: float
+    side: str
+    """From the place, as Plotly names it (SIDES), or "middle center"."""
+    off: tuple[float, float] = (0.0, 0.0)
+    """From the place to the words [px], to the right and upward."""
+
+
+class Frame(NamedTuple):
+    """The axes as one screen or picture shows them: their size [px] and their ends in their own units."""
+
+    width: float
+    height: float
+    x: tuple[float, float]
+    y: tuple[float, float]
+
+    def across(self, x: Any) -> Any:
+        """How far right [px]."""
+        return (np.asarray(x, float) - self.x[0]) / (self.x[1] - self.x[0]) * self.width
+
+    def up(self, y: Any) -> Any:
+        """How far up [px]."""
+        return (np.asarray(y, float) - self.y[0]) / (self.y[1] - self.y[0]) * self.height
+
+    def box(self, spot: Spot, size: tuple[float, float]) -> Box:
+        """What words of that size [px] would cover."""
+        right, up = SIDES.get(spot.side, (0, 0))
+        x, y = float(self.across(spot.x)) + spot.off[0], float(self.up(spot.y)) + spot.off[1]
+        return Box(x + (right - 1) / 2 * size[0], y + (up - 1) / 2 * size[1], *size)
+
+
+COLUMN = 4.0  # [px] a path is looked at in columns of this width
+GAP = 3.0  # [px] from words to a line: half of the widest, and a little
+BOLD = 1.1  # how much wider bold letters are
+CHARACTER = {12: 6.3, 13: 6.8}  # [px] a letter of the figures' font by its size, of the wider of the usual ones
+TAG = re.compile(r"</?\w[^>]*>")
+
+
+def size_of(words: str, size: int = 13) -> tuple[float, float]:
+    """Width and height [px] of words that Plotly draws, with <br> between lines."""
+    lines = words.split("<br>")
+    width = max(len(TAG.sub("", line).strip()) * (BOLD if "<b>" in line else 1) for line in lines)
+    return width * CHARACTER[size] + 4, len(lines) * size * 1.3 + 2
+
+
+class Ground:
+    """What is drawn already on every frame, and the words that have found a place among it."""
+
+    def __init__(self, frames: Sequence[Frame], paths: Sequence[tuple[Any, Any]]) -> None:
+        """Paths run from left to right, in the axes' own units; a gap is not a number."""
+        self.frames = frames
+        self.taken: list[list[Box]] = [[] for _ in frames]
+        self._low, self._high = zip(*(_columns(frame, paths) for frame in frames), strict=True)
+
+    def upright(self, x: float, y: tuple[float, float] | None = None) -> None:
+        """A line straight up through an x, over the whole height or from one y to another."""
+        for frame, taken in zip(self.frames, self.taken, strict=True):
+            low, high = (float(frame.up(end)) for end in y) if y else (0.0, frame.height)
+            taken.append(Box(float(frame.across(x)) - 2, low, 4, high - low))
+
+    def point(self, x: float, y: float, size: float) -> None:
+        """A mark of that size [px]."""
+        for frame, taken in zip(self.frames, self.taken, strict=True):
+            taken.append(Box(float(frame.across(x)) - size / 2, float(frame.up(y)) - size / 2, size, size))
+
+    def place(self, words: str, spots: Sequence[Spot], *, size: int = 13) -> Spot | None:
+        """The first spot where the words cover nothing on any frame, taken for them; None where there is none."""
+        return self._first(size_of(words, size), spots, lines=True)
+
+    def place_anyway(self, words: str, spots: Sequence[Spot], *, size: int = 13) -> tuple[Spot, bool]:
+        """The same; else the first where they cover lines alone, or where they cover least: there they need a ground of
+        their own, which is what the second value says.
+        """
+        needed = size_of(words, size)
+        if spot := self._first(needed, spots, lines=True):
+            return spot, False
+        spot = self._first(needed, spots, lines=False) or min(spots, key=lambda spot: self._covered(spot, needed))
+        self._take(spot, needed)
+        return spot, True
+
+    def _first(self, size: tuple[float, float], spots: Sequence[Spot], *, lines: bool) -> Spot | None:
+        for spot in spots:
+            if all(self._is_free(number, frame.box(spot, size), lines) for number, frame in enumerate(self.frames)):
+                if lines:
+                    self._take(spot, size)
+                return spot
+        return None
+
+    def _covered(self, spot: Spot, size: tuple[float, float]) -> float:
+        """How much of words and marks the words would cover, and how much of them would lie outside the axes [px²]."""
+        found = 0.0
+        for frame, taken in zip(self.frames, self.taken, strict=True):
+            box = frame.box(spot, size)
+            axes = Box(0, 0, frame.width, frame.height)
+            found += sum(box.shared(other) for other in taken) + size[0] * size[1] - box.shared(axes)
+        return found
+
+    def _take(self, spot: Spot, size: tuple[float, float]) -> None:
+        for frame, taken in zip(self.frames, self.taken, strict=True):
+            taken.append(frame.box(spot, size))
+
+    def _is_free(self, number: int, box: Box, lines: bool) -> bool:
+        frame, top, right = self.frames[number], box.bottom + box.height, box.left + box.width
+        if box.left < 0 or box.bottom < 0 or right > frame.width or top > frame.height:
+            return False
+        if any(map(box.meets, self.taken[number])):
+            return False
+        if not lines:
+            return True
+        first, last = int((box.left - GAP) / COLUMN), int((right + GAP) / COLUMN) + 1
+        low, high = (each[number][:, max(first, 0) : last] for each in (self._low, self._high))
+        return not bool(((low < top + GAP) & (high > box.bottom - GAP)).any())
+
+
+def _columns(frame: Frame, paths: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """The lowest and highest point [px] of each path in each column of the frame."""
+    edges = np.arange(0, frame.width + 2 * COLUMN, COLUMN)
+    found = np.full((len(paths), len(edges)), np.nan)
+    for number, (xs, ys) in enumerate(paths):
+        found[number] = np.interp(edges, frame.across(xs), frame.up(ys), left=np.nan, right=np.nan)
+    left, right = found[:, :-1], found[:, 1:]
+    seen = ~(np.isnan(left) | np.isnan(right))
+    return np.where(seen, np.fmin(left, right), np.inf), np.where(seen, np.fmax(left, right), -np.inf)

@@ -11,14 +11,18 @@ from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal
 from sizing.basics.units import count, ratio_text, requests_text, tokens_text
 from sizing.engine.split import Split
+from sizing.figures.beside import Frame, Ground, Spot
 from sizing.figures.theme import (
+    OWN,
     Figure,
     Label,
+    Wanted,
     axis,
     inputs,
     labels,
     layout,
     line,
+    placed,
     points,
     requests_axis,
     solved_as,
@@ -28,11 +32,12 @@ from sizing.figures.theme import (
 
 HEIGHT = 510
 CHARACTERS = 185  # of a line of inputs at the narrowest main column (1440 px with the sidebar open)
-ROOM = 12  # how many times longer than its start a region must reach in L to hold its label
 FEW = 5  # requests; a clamp below it leaves no room under the lines
 DOT = 22  # [px] size of the user's dot, which is a letter
-CLEAR = 1.1  # a label stands this factor off its line
-LOW_CLAMP = 0.52  # of the axis: below it the corner under the envelope is too small for a label
+LINE_OFF = 5  # [px] from a level line to its label: half the widest line, and a little
+BELOW_ALL = 1e-6  # requests: none run, which has no place on the axis
+# Axes [px] and heights [px] at which the figure is seen: on a page at 1440 and 1920, as a picture, on a review sheet.
+SHOWN_AT = ((880.0, HEIGHT), (1360.0, HEIGHT), (1190.0, 720), (770.0, HEIGHT))
 
 
 def crossing_figure(sizing: Sizing) -> Figure:
@@ -53,12 +58,17 @@ def crossing_figure(sizing: Sizing) -> Figure:
     # What follows from the split alone is drawn as traces. What moves with L is drawn as shapes and annotations,
     # which Plotly updates without drawing the traces again.
     data = [*_band(sizing), *_idle(curve), *_pair(curve), *_envelope(curve), *_balance_mark(shown), _hover(curve, low)]
-    data.append(labels([*_line_labels(shown, curve, behind), *_region_labels(shown, low)]))
     figure["shapes"] = [*_pairs_behind(behind), _own_line(sizing)]
-    figure["annotations"] += [*_labels_behind(shown, behind), _balance_label(shown, low, high)]
-    figure["annotations"] += [_own_dot(sizing, shown, low), _own_label(sizing, shown, low, high)]
-    if isinstance(sizing.now, Refusal):
-        figure["annotations"].append(_refused_label())
+    figure["annotations"].append(_own_dot(sizing, shown, low))
+    ground = _ground(sizing, figure, curve, behind, shown)
+    words = _must(sizing, shown, curve, behind, low, high)
+    for wanted in words:
+        spot, covers = ground.place_anyway(wanted.words, wanted.spots)
+        figure["annotations"].append(placed(wanted, spot, grounded=covers))
+    regions = [(wanted, ground.place(wanted.words, wanted.spots)) for wanted in _regions(shown, low, high)]
+    data.append(
+        labels([Label(each.words, 10**spot.x, 10**spot.y, spot.side, "@muted") for each, spot in regions if spot])
+    )
     return {"data": data, "layout": figure}
 
 
@@ -180,13 +190,13 @@ def _balance_mark(shown: Split) -> list[Figure]:
 def _own_line(sizing: Sizing) -> Figure:
     """The user's L, over the whole height."""
     L = sizing.scenario.L
-    return _dotted(L, 0, L, 1, "@ink") | {"yref": "paper", "opacity": 1}
+    return _dotted(L, 0, L, 1, "@ink") | {"yref": "paper", "opacity": 1, "name": OWN}
 
 
 def _own_dot(sizing: Sizing, shown: Split, low: float) -> Figure:
     """What runs at the user's L."""
     x, y = math.log10(sizing.scenario.L), math.log10(max(shown.runs, low))
-    return text("●", x=x, y=y, size=DOT) | {"yanchor": "middle"}
+    return text("●", x=x, y=y, size=DOT) | {"yanchor": "middle", "name": OWN}
 
 
 def _hover(curve: ContextCurve, low: float) -> Figure:
@@ -206,86 +216,128 @@ def _hover(curve: ContextCurve, low: float) -> Figure:
     }
 
 
-def _line_labels(shown: Split, curve: ContextCurve, behind: list[Split]) -> list[Label]:
-    """Named on the lines themselves: the clamp at its right end, the cap along its fall."""
-    cut = f" (the engine admits {count(curve.admitted)})" if curve.admitted < curve.clamp else ""
-    clamp = f"mamba clamp {count(shown.clamp)}{cut}"
-    side, y = ("bottom left", shown.clamp / CLEAR) if _higher(shown, behind) else ("top left", shown.clamp * CLEAR)
-    found = [Label(clamp, L_HIGH, y, side, "@state")]
-    index = int(np.searchsorted(curve.L, L_LOW * 2))  # one octave in, clear of the axis
-    if curve.kv_cap[index] > 0:
-        outside = all(shown.kv_tokens >= split.kv_tokens for split in behind)
-        side = "top right" if outside else "bottom left"
-        found.append(Label("  KV cap  ", int(curve.L[index]), int(curve.kv_cap[index]), side, "@kv"))
-    return found
+def _ground(sizing: Sizing, figure: Figure, curve: ContextCurve, behind: list[Split], shown: Split) -> Ground:
+    """All lines and points, on each frame that the figure is shown in."""
+    (x, y), high = (figure["xaxis"]["range"], figure["yaxis"]["range"]), figure["margin"]["t"] + figure["margin"]["b"]
+    frames = [Frame(width, height - high, tuple(x), tuple(y)) for width, height in SHOWN_AT]
+    L = np.log10(curve.L)
+    ends = np.log10([L_LOW, L_HIGH])
+    falling = [math.log10(split.kv_tokens) - ends for split in behind if split.kv_tokens > 0]
+    levels = [curve.clamp, curve.admitted, *(split.admitted for split in behind)]
+    paths = [
+        (L, np.log10(np.maximum(curve.kv_cap, BELOW_ALL))),
+        (L, np.log10(np.maximum(curve.runs, BELOW_ALL))),
+        *((ends, down) for down in falling),
+        *((ends, np.log10([level, level])) for level in levels if level > 0),
+    ]
+    ground = Ground(frames, paths)
+    ground.upright(math.log10(sizing.scenario.L))
+    ground.point(math.log10(sizing.scenario.L), math.log10(max(shown.runs, 10 ** y[0])), DOT)
+    if L_LOW <= shown.crossing <= L_HIGH:
+        ground.point(math.log10(shown.crossing), math.log10(shown.clamp), DOT)
+    return ground
 
 
-def _higher(shown: Split, behind: list[Split]) -> bool:
-    """Whether the balanced clamp is drawn above the one that is set."""
-    return any(split.admitted >= shown.clamp for split in behind)
-
-
-def _labels_behind(shown: Split, behind: list[Split]) -> list[Figure]:
-    """Above the balanced clamp at its right end; where it is the lower one, at the left, where nothing else is."""
-    place: Figure = (
-        {"x": math.log10(L_HIGH), "xanchor": "right", "yanchor": "bottom"}
-        if _higher(shown, behind)
-        else {"x": math.log10(L_LOW), "xanchor": "left", "yanchor": "top"}
-    )
+def _must(
+    sizing: Sizing, shown: Split, curve: ContextCurve, behind: list[Split], low: float, high: float
+) -> list[Wanted]:
+    """What is always said: what is set, the balance point, and each line on itself."""
+    refused = [_refused(low, high)] if isinstance(sizing.now, Refusal) else []
     return [
-        text(
-            f"balanced split r = {ratio_text(split.ratio or 0)}: {count(split.runs)} run at this L",
-            y=math.log10(max(split.admitted, 1)),
-            color="@muted",
-            **place,
-        )
-        for split in behind
+        *refused,
+        _own_label(sizing, shown, low, high),
+        _balance_label(shown, low, high),
+        _clamp_label(shown, curve),
+        *(_label_behind(split, shown) for split in behind),
+        *_cap_label(curve),
     ]
 
 
-def _region_labels(shown: Split, low: float) -> list[Label]:
+def _along(y: float, sides: tuple[str, ...], *, first: float = L_HIGH) -> list[Spot]:
+    """At the height of a level line, off it by a few pixels, from its right end or its left one inward."""
+    ends = (math.log10(L_HIGH), math.log10(L_LOW))
+    start, stop = ends if first == L_HIGH else ends[::-1]
+    shares = (0.0, 0.12, 0.24, 0.36, 0.5, 0.62, 0.74, 0.86, 0.97)
+    return [
+        Spot(start + (stop - start) * share, math.log10(max(y, BELOW_ALL)), side, (0, off if "top" in side else -off))
+        for off in (LINE_OFF, LINE_OFF + 18)
+        for share in shares
+        for side in sides
+    ]
+
+
+def _clamp_label(shown: Split, curve: ContextCurve) -> Wanted:
+    cut = f" (the engine admits {count(curve.admitted)})" if curve.admitted < curve.clamp else ""
+    spots = _along(shown.clamp, ("bottom left", "top left")) + _along(shown.clamp, ("top right",), first=L_LOW)
+    return Wanted(f"mamba clamp {count(shown.clamp)}{cut}", spots, "@state")
+
+
+def _label_behind(split: Split, shown: Split) -> Wanted:
+    """At the balanced clamp: on its outer side first, away from the one that is set."""
+    outer, inner = ("top", "bottom") if split.admitted >= shown.clamp else ("bottom", "top")
+    spots = [spot for side in (outer, inner) for spot in _along(split.admitted, (f"{side} left",))]
+    spots += _along(split.admitted, (f"{outer} right",), first=L_LOW)
+    ratio = f" r = {ratio_text(split.ratio)}" if split.ratio else ""
+    return Wanted(f"balanced split{ratio}: {count(split.runs)} run at this L", spots, "@muted")
+
+
+def _cap_label(curve: ContextCurve) -> list[Wanted]:
+    """Along the fall of the cap, above or below it."""
+    spots = []
+    for share in (0.08, 0.14, 0.2, 0.28, 0.36, 0.44, 0.04, 0.52, 0.6, 0.7, 0.8):
+        index = int(np.searchsorted(curve.L, L_LOW * (L_HIGH / L_LOW) ** share))
+        if curve.kv_cap[index] > 0:
+            place = math.log10(curve.L[index]), math.log10(curve.kv_cap[index])
+            spots += [Spot(*place, "top right", (5, 3)), Spot(*place, "bottom left", (-5, -3))]
+    return [Wanted("KV cap", spots, "@kv")] if spots else []
+
+
+def _regions(shown: Split, low: float, high: float) -> list[Wanted]:
     """Which pool idles on which side of the balance point, where there is room to say so."""
     found = []
-    crossing = max(shown.crossing, L_LOW)  # 0 where the KV pool holds fewer tokens than there are requests
+    crossing = min(max(shown.crossing, L_LOW), L_HIGH)  # 0 where the KV pool holds fewer tokens than requests
     binds = "state binds" if shown.admitted == shown.clamp else "the engine's cap binds"
-    if crossing > L_LOW * ROOM:
-        middle = math.sqrt(L_LOW * crossing) / 1.6
-        height = math.sqrt(shown.clamp * shown.kv_tokens / middle) / 1.15
-        found.append(Label(f"KV pool idles:<br>{binds}", middle, height, "middle center", "@muted"))
-    if crossing * ROOM < L_HIGH and shown.clamp >= FEW:
-        middle = math.sqrt(L_HIGH * crossing) * 1.6
-        height = math.sqrt(shown.clamp * max(shown.kv_tokens / middle, low)) * 1.1
-        found.append(Label("state pool idles:<br>KV binds", middle, height, "middle center", "@muted"))
+    for words, ends in (
+        (f"KV pool idles:<br>{binds}", (L_LOW, crossing)),
+        ("state pool idles:<br>KV binds", (L_HIGH, crossing)),
+    ):
+        spots = []
+        for share in (0.4, 0.3, 0.5, 0.2, 0.6):
+            L = ends[0] * (ends[1] / ends[0]) ** share
+            cap = math.log10(max(shown.kv_tokens / L, low))
+            clamp = math.log10(shown.clamp)
+            spots += [
+                Spot(math.log10(L), clamp + (cap - clamp) * part, "middle center") for part in (0.5, 0.4, 0.6, 0.3, 0.7)
+            ]
+        found.append(Wanted(words, spots))
     return found
 
 
-def _balance_label(shown: Split, low: float, high: float) -> Figure:
-    """In the empty corner under the envelope; above the lines where the clamp lies too low for that."""
+def _corners(low: float, high: float) -> list[Spot]:
+    """Inside the axes, the upper right first."""
+    left, right = math.log10(L_LOW), math.log10(L_HIGH)
+    edges = [("bottom", math.log10(high), -4.0), ("top", math.log10(low), 4.0)]
+    return [
+        Spot(left + (right - left) * share, y, f"{up} {side}", (0, off))
+        for up, y, off in edges
+        for share, side in ((1, "left"), (0.5, "center"), (0, "right"))
+    ]
+
+
+def _balance_label(shown: Split, low: float, high: float) -> Wanted:
+    """Near its point, where nothing runs through it: under the envelope, or above the lines."""
     if not L_LOW <= shown.crossing <= L_HIGH:
         side = "below" if shown.crossing < L_LOW else "above"
-        return text(
-            f"balance point at L = {count(shown.crossing)}, {side} this range",
-            x=1,
-            y=1,
-            xref="paper",
-            yref="paper",
-        ) | {"xanchor": "right", "yanchor": "top"}
-    under = math.log(shown.clamp / low) > LOW_CLAMP * math.log(high / low)
-    left = shown.crossing > L_HIGH / 6
-    return {
-        "text": f"<b>balance point</b><br>L = {count(shown.crossing)}, {_meeting(shown)}",
-        "x": math.log10(shown.crossing),
-        "y": math.log10(shown.clamp),
-        "ax": -20 if left else 20,
-        "ay": 88 if under else -84,
-        "xanchor": "right" if left else "left",
-        "arrowcolor": "@muted",
-        "arrowwidth": 1,
-        "arrowhead": 0,
-        "standoff": 8,
-        "align": "right" if left else "left",
-        "font": {"color": "@ink", "size": 13},
-    }
+        return Wanted(f"balance point at L = {count(shown.crossing)}, {side} this range", _corners(low, high))
+    words = f"<b>balance point</b><br>L = {count(shown.crossing)}, {_meeting(shown)}"
+    x, y = math.log10(shown.crossing), math.log10(shown.clamp)
+    left, right = [("bottom left", -1), ("top left", -1)], [("top right", 1), ("bottom right", 1)]
+    spots = [
+        Spot(x, y, side, (14 * across, off if "top" in side else -off))
+        for off in (12, 24, 40, 60, 85, 115)
+        for side, across in (left[0], right[0], right[1], left[1])
+    ]
+    return Wanted(words, spots, grounded=True)
 
 
 def _meeting(shown: Split) -> str:
@@ -294,27 +346,27 @@ def _meeting(shown: Split) -> str:
     return both if shown.admitted == shown.clamp else f"clamp = cap = {count(shown.clamp)}"
 
 
-def _own_label(sizing: Sizing, shown: Split, low: float, high: float) -> Figure:
-    """The user's L and what runs there, in the empty corner below the lines (above them at very long L)."""
-    L, short = sizing.scenario.L, sizing.scenario.L < L_HIGH / ROOM
+def _own_label(sizing: Sizing, shown: Split, low: float, high: float) -> Wanted:
+    """The user's L and what runs there, beside its line: in the empty corner below the lines if it can."""
+    L = sizing.scenario.L
     runs = f"<b>{count(shown.runs)} run</b>" if shown is sizing.now else "<b>refused as set</b>"
-    side: Figure = {"xanchor": "left", "yanchor": "bottom", "xshift": 6, "align": "left"}
-    if not short:
-        side = {"xanchor": "right", "yanchor": "top", "xshift": -6, "align": "right"}
-    x, y = math.log10(min(max(L, L_LOW), L_HIGH)), math.log10(low if short else high)
     beyond = "" if L_LOW <= L <= L_HIGH else ", outside this range"
-    return text(f"L = {count(L)}{beyond}<br>{runs}", x=x, y=y, bgcolor="@paper", **side)
+    x = math.log10(min(max(L, L_LOW), L_HIGH))
+    foot, head = math.log10(low), math.log10(high)
+    heights = [(foot, "top", 4.0), (head, "bottom", -4.0)]
+    heights += [(foot + (head - foot) * share, "middle", 0.0) for share in (0.2, 0.35, 0.5, 0.65, 0.8)]
+    spots = [
+        Spot(x, y, f"{up} {side}", (6 if side == "right" else -6, off))
+        for y, up, off in heights
+        for side in ("right", "left")
+    ]
+    return Wanted(f"L = {count(L)}{beyond}<br>{runs}", spots, grounded=True, own=True)
 
 
 def _nothing() -> Figure:
     return text("No split of this rest runs a request.", x=0.5, y=0.5, xref="paper", yref="paper", size=17)
 
 
-def _refused_label() -> Figure:
-    return text(
-        "The split that is set would be refused; shown is the balanced split.",
-        x=0.5,
-        y=1,
-        xref="paper",
-        yref="paper",
-    ) | {"yanchor": "top", "bgcolor": "@paper"}
+def _refused(low: float, high: float) -> Wanted:
+    words = "The split that is set would be refused; shown is the balanced split."
+    return Wanted(words, _corners(low, high), grounded=True)

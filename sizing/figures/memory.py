@@ -7,12 +7,13 @@ from sizing.basics.problems import Refusal
 from sizing.basics.units import GIB, count, gib, number, ratio_text
 from sizing.engine.slots import is_pinned, ratio_is_ignored
 from sizing.engine.split import Memory, Split
-from sizing.figures.theme import Figure, axis, inputs, layout, solved_as, source_axis, text
+from sizing.figures.theme import SMALL, Figure, axis, inputs, layout, solved_as, source_axis, text
 from sizing.scenario.inputs import DEFAULT_RATIO
 
-HEIGHT = 420
+HEIGHT = 440
 CHARACTERS = 88
 SEEN_SHARE = 0.003  # of the bar: less is thinner than a pixel; the words below each bar say it all the same
+BAR = 0.42  # of a row; the words over and below a bar take the rest
 LABEL_SHARE = 0.18  # of the bar: the narrowest piece that holds its label
 
 
@@ -31,7 +32,7 @@ class Piece(NamedTuple):
 PIECES = (
     Piece("state in use", "state_used", "@state", "@on_state", "@state", ""),
     Piece("state idle", "state_idle", "@state_soft", "@ink", "@state", "/"),
-    Piece("padding slot", "state_padding", "@other", "@paper", "@other", ""),
+    Piece("padding slot", "state_padding", "@other", "@on_other", "@other", ""),
     Piece("rings", "rings", "@state_pale", "@ink", "@state", "x"),
     Piece("draft states", "draft_reserve", "@state_pale", "@ink", "@state_pale", ""),
     Piece("KV in use", "kv_used", "@kv", "@on_kv", "@kv", ""),
@@ -46,7 +47,7 @@ def memory_figure(sizing: Sizing) -> Figure:
     figure = layout(inputs(sizing), "Memory of one rank", height=HEIGHT, characters=CHARACTERS)
     figure["margin"]["l"] = 104
     figure["barmode"] = "stack"
-    figure["bargap"] = 0.5
+    figure["bargap"] = 1 - BAR
     figure["xaxis"] = source_axis("GiB per rank", solved_as(sizing), range=[0, max(sizing.scenario.rest_gib, 0.001)])
     figure["yaxis"] = axis("", range=[1.5, -0.5], ticks="", gridcolor="@paper", type="category")
     figure["annotations"] += [label for row, split in enumerate(bars.values()) for label in _words(row, split)]
@@ -104,16 +105,16 @@ def _piece(piece: Piece, bars: dict[str, Split], rest_gib: float) -> Figure:
 def _words(row: int, split: Split) -> list[Figure]:
     """What runs, over each bar, and every piece in words below it: a narrow piece has no room for its own label."""
     memory = split.memory
-    drafts = f"draft states {number(memory.draft_reserve / GIB)}, " if memory.draft_reserve else ""
-    drafts += f"rings {number(memory.rings / GIB)}, " if memory.rings else ""
+    drafts = f", draft states {number(memory.draft_reserve / GIB)}" if memory.draft_reserve else ""
+    drafts += f", rings {number(memory.rings / GIB)}" if memory.rings else ""
     pieces = (
-        f"state {number(memory.state_used / GIB)} in use + {number(memory.state_idle / GIB)} idle, {drafts}"
+        f"state {number(memory.state_used / GIB)} in use + {number(memory.state_idle / GIB)} idle{drafts} [GiB]<br>"
         f"KV {number(memory.kv_used / GIB)} in use + {number(memory.kv_idle / GIB)} idle{_outside(memory)} [GiB]"
     )
-    runs = f"<b>{count(split.runs)} run</b>"
+    left: Figure = {"xanchor": "left", "align": "left", "borderpad": 0}
     return [
-        text(runs, x=0, y=row, yshift=36) | {"xanchor": "left", "yanchor": "bottom"},
-        text(pieces, x=0, y=row, yshift=-36, color="@muted", size=11) | {"xanchor": "left", "yanchor": "top"},
+        text(f"<b>{count(split.runs)} run</b>", x=0, y=row - BAR / 2, yshift=2, yanchor="bottom", **left),
+        text(pieces, x=0, y=row + BAR / 2, yshift=-2, color="@muted", size=SMALL, yanchor="top", **left),
     ]
 
 

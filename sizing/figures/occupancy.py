@@ -18,7 +18,8 @@ LIMITS = {"state": "the state pool admits", "cap": "the cap on requests is"}
 
 def occupancy_figure(facts: ServerFacts, title: str = "") -> Figure:
     """The rank that tells most; `title` names the deployment. Each line is the fullest moment of its stretch, the band
-    around it the least and the most."""
+    around it the least and the most.
+    """
     main = facts.main
     heading = f"Occupancy of both pools{f', {title}' if title else ''}"
     figure = layout(_inputs(facts), heading, height=HEIGHT, characters=CHARACTERS, right=RIGHT)

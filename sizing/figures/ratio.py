@@ -1,40 +1,48 @@
 """Figure 2: requests against the ratio r at the user's L, with the peak and its plateau."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from sizing.answers.curves import Reals, over_ratio, ratio_grid
+from sizing.answers.curves import RatioCurve, Reals, over_ratio, ratio_grid
 from sizing.answers.solve import Sizing
 from sizing.basics.units import count, flag_ratio, ratio_range_text, ratio_text, requests_text
-from sizing.engine.slots import ratio_is_ignored
+from sizing.engine.slots import is_pinned, ratio_is_ignored
 from sizing.engine.split import Split
+from sizing.figures.beside import Frame, Ground, Spot
 from sizing.figures.theme import (
+    OWN,
     SMALL,
     Figure,
-    Label,
+    Wanted,
     axis,
     inputs,
-    labels,
     layout,
     line,
+    placed,
     points,
     requests_axis,
     solved_as,
     source_axis,
-    text,
 )
 from sizing.scenario.inputs import DEFAULT_RATIO
 
-HEIGHT = 420
+HEIGHT = 440
 CHARACTERS = 88  # of a line of inputs in half the main column at 1440 px
 REACH = 40  # the axis goes this many times below and above what is marked on it
+NEAR = 8  # times the end of the axis: a ratio that is set this near has its label cut
 LINES_UP_TO = 0.76  # of the axis: the labels of the sides and of the best split stand above
-BELOW = 0.07  # of the axis: how far under a plateau the labels of its marks stand
-WIDE = 1.3  # high end over low end of the best ratios: a plateau whose line runs through what stands beside it
 FEW = 40  # requests; below, whole requests show as steps and are drawn as such
-SIDE_HEIGHT = 0.84  # of the axis: where the two sides are named
+MARK = 17  # [px] of a mark with its rim
+# How a label stands off its mark [px]: to the side, above or below.
+BESIDE = (
+    *((13, "middle", 0), (9, "top", 7), (9, "bottom", -7), (11, "top", 20), (11, "bottom", -20), (11, "top", 36)),
+    *((11, "bottom", -36), (30, "top", 20), (30, "bottom", -20), (11, "top", 52), (11, "bottom", -52)),
+)
+# Axes [px] and heights [px] at which the figure is seen: on a page at 1440 and 1920, as a picture, on a review sheet.
+SHOWN_AT = ((385.0, HEIGHT), (625.0, HEIGHT), (1190.0, 720), (770.0, HEIGHT))
 HEADROOM = 1.4  # of the peak; the two lines leave the figure above it
 
 
@@ -51,7 +59,7 @@ def ratio_figure(sizing: Sizing) -> Figure:
     )
     figure["yaxis"] = axis(requests_axis(sizing), range=[0, top], **({"dtick": 1} if top < FEW / 4 else {}))
     figure["hovermode"] = "x"
-    figure["shapes"] = _band(plateau)
+    figure["shapes"] = [*_band(plateau), *_own_line(sizing, curve)]
     x = curve.ratio.tolist()
     by_kv = (curve.runs == curve.kv_cap) & (curve.kv_cap < curve.clamp)
     by_state = (curve.runs == curve.clamp) & ~by_kv
@@ -74,12 +82,10 @@ def ratio_figure(sizing: Sizing) -> Figure:
             if side.any()
         ),
     ]
-    figure["annotations"] += _best_label(sizing, top)
     runs = {name: _runs_at(curve.ratio, curve.runs, ratio) for name, ratio in marked.items()}
     symbols = ["diamond" if name == "r*" else "circle" for name in marked]
     data.append(points(list(marked.values()), list(runs.values()), symbols))
-    wide = len(plateau) == 2 and plateau[1] > plateau[0] * WIDE
-    data.append(labels([*_side_labels(low, high, top), *_mark_labels(marked, runs, top, wide=wide)]))
+    figure["annotations"] += _written(sizing, figure, curve, marked, runs, top)
     if top < FEW:
         data = [trace | {"line": trace["line"] | {"shape": "hv"}} if "line" in trace else trace for trace in data]
     return {"data": [_finite(trace) for trace in data], "layout": figure}
@@ -89,13 +95,22 @@ def ratios_drawn(sizing: Sizing) -> Reals:
     """The ratios [-] that the figure solves: even on its axis, with every mark and both ends of the plateau."""
     marked = _marked(sizing)
     low, high = _ends(marked)
-    return ratio_grid(low, high, *marked.values(), *_plateau(sizing, low, high))
+    return ratio_grid(low, high, sizing.ratio_now, *marked.values(), *_plateau(sizing, low, high))
 
 
 def _ends(marked: dict[str, float]) -> tuple[float, float]:
-    """Both ends of the axis [-]."""
-    around = list(marked.values()) or [DEFAULT_RATIO]
-    return min(around) / REACH, max(around) * REACH
+    """Both ends of the axis [-]: the ratio that is set moves them only where it lies near one, so that the axis stands
+    still under a hand.
+    """
+    still = [ratio for name, ratio in marked.items() if name != "now"] or [DEFAULT_RATIO]
+    near = [marked["now"]] if "now" in marked else still
+    low, high = min(*still, near[0] * NEAR) / REACH, max(*still, near[0] / NEAR) * REACH
+    return _stepped(low, math.floor), _stepped(high, math.ceil)
+
+
+def _stepped(end: float, rounded: Callable[[float], int]) -> float:
+    """The end of the axis in thirds of a decade, so that it stands still while L moves a little."""
+    return float(10 ** (rounded(math.log10(end) * 3) / 3))
 
 
 def _below(requests: Any, top: float) -> list[float]:
@@ -145,6 +160,16 @@ def _band(plateau: list[float]) -> list[Figure]:
     ]
 
 
+def _own_line(sizing: Sizing, curve: RatioCurve) -> list[Figure]:
+    """From the axis up to what runs at the ratio that is set; there is none beside a pin."""
+    if is_pinned(sizing.resolved) or ratio_is_ignored(sizing.resolved):
+        return []
+    runs = _runs_at(curve.ratio, curve.runs, sizing.ratio_now)
+    look = {"color": "@ink", "width": 1.5, "dash": "dot"}
+    place = {"x0": sizing.ratio_now, "x1": sizing.ratio_now, "y0": 0, "y1": runs}
+    return [{"type": "line", **place, "line": look, "layer": "below", "name": OWN}]
+
+
 def _ratio_ticks(low: float, high: float) -> Figure:
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = [10.0**power for power in powers if low <= 10.0**power <= high]
@@ -155,37 +180,68 @@ def _ratio_ticks(low: float, high: float) -> Figure:
     }
 
 
-def _side_labels(low: float, high: float, top: float) -> list[Label]:
+def _written(
+    sizing: Sizing, figure: Figure, curve: RatioCurve, marked: dict[str, float], runs: dict[str, int], top: float
+) -> list[Figure]:
+    """Every label, where it covers no line, no point and no other; else on a ground of its own."""
+    low, high = figure["xaxis"]["range"]
+    margins = figure["margin"]["t"] + figure["margin"]["b"]
+    frames = [Frame(width, height - margins, (low, high), (0, top)) for width, height in SHOWN_AT]
+    x = np.log10(curve.ratio)
+    drawn = [curve.runs, *(np.array(_below(line, top)) for line in (curve.clamp, curve.kv_cap))]
+    ground = Ground(frames, [(x, each) for each in drawn])
+    for name, ratio in marked.items():
+        ground.point(math.log10(ratio), runs[name], MARK)
+    if not is_pinned(sizing.resolved) and not ratio_is_ignored(sizing.resolved):
+        own = math.log10(sizing.ratio_now)
+        ground.upright(own, (0, _runs_at(curve.ratio, curve.runs, sizing.ratio_now)))
+    wanted = [*_mark_labels(marked, runs), *_best_label(sizing, low, high, top), *_side_labels(low, high, top)]
+    found = [(each, *ground.place_anyway(each.words, each.spots, size=each.size)) for each in wanted]
+    return [placed(each, spot, grounded=covers) for each, spot, covers in found]
+
+
+def _side_labels(low: float, high: float, top: float) -> list[Wanted]:
+    """Which pool binds, on its side: near the head, or as far down as it takes."""
+    shares = (0.92, 0.84, 0.76, 0.68, 0.6, 0.5, 0.4, 0.3)
+    left = [Spot(low, top * share, "bottom right", (5, 0)) for share in shares]
+    right = [Spot(high, top * share, "bottom left", (-5, 0)) for share in shares]
     return [
-        Label(" state binds,<br> KV idles", low, top * SIDE_HEIGHT, "middle right", "@state", SMALL),
-        Label("KV binds, <br>state idles ", high, top * SIDE_HEIGHT, "middle left", "@kv", SMALL),
+        Wanted("state binds,<br>KV idles", left, "@state", size=SMALL),
+        Wanted("KV binds,<br>state idles", right, "@kv", size=SMALL),
     ]
 
 
-def _mark_labels(marked: dict[str, float], runs: dict[str, int], top: float, *, wide: bool) -> list[Label]:
-    """Beside each mark, the rightmost to its right, the others to their left; clear of steps and of a plateau."""
-    height = "top" if top < FEW and not wide else "middle"
-    return [
-        Label(
-            f"   {name} {ratio_text(ratio)}: <b>{count(runs[name])}</b>   ",
-            ratio,
-            runs[name] - (top * BELOW if wide else 0),
-            f"{height} right" if ratio == max(marked.values()) else f"{height} left",
-        )
-        for name, ratio in marked.items()
-    ]
+def _mark_labels(marked: dict[str, float], runs: dict[str, int]) -> list[Wanted]:
+    """Beside each mark, the rightmost to its right, the others to their left, at a height where nothing runs."""
+    found = []
+    for name, ratio in marked.items():
+        outer, inner = ("right", "left") if ratio == max(marked.values()) else ("left", "right")
+        x, y = math.log10(ratio), runs[name]
+        spots = [
+            Spot(x, y, f"{up} {side}".strip(), (across if side == "right" else -across, off))
+            for across, up, off in BESIDE
+            for side in (outer, inner)
+        ]
+        over = [Spot(x, y, "top center", (0, off)) for off in (11, 28)]
+        words = f"{name} {ratio_text(ratio)}: <b>{count(runs[name])}</b>"
+        found.append(Wanted(words, spots + over, own=name.startswith("now")))
+    return found
 
 
-def _best_label(sizing: Sizing, top: float) -> list[Figure]:
-    """Over the middle of the axis, where it is never cut; the band below it shows where the range lies."""
+def _best_label(sizing: Sizing, low: float, high: float, top: float) -> list[Wanted]:
+    """At the head of the axes; the band below it shows where the range lies."""
     best = sizing.optimum
     if best is None:
         return []
     if best.ratio_low is None:
-        words = "the engine ignores the ratio here: radix cache off and a request count is set"
+        words = "the engine ignores the ratio here:<br>radix cache off and a request count is set"
     else:
         words = f"best: {requests_text(best.runs)}, r {ratio_range_text(best.ratio_low, best.ratio_high)}"
-    return [text(words, x=0.5, y=top, xref="paper") | {"xanchor": "center", "yanchor": "top"}]
+    shares = ((0.5, "center"), (1, "left"), (0, "right"), (0.25, "center"), (0.75, "center"))
+    places = [(low + (high - low) * share, f"bottom {side}") for share, side in shares]
+    return [
+        Wanted(words, [Spot(x, top, side, (0, -off)) for off in (1, 18, 36, 54, 80, 110, 140) for x, side in places])
+    ]
 
 
 def _runs_at(ratios: "np.ndarray", runs: "np.ndarray", ratio: float) -> int:
@@ -194,4 +250,4 @@ def _runs_at(ratios: "np.ndarray", runs: "np.ndarray", ratio: float) -> int:
 
 def _finite(trace: Figure) -> Figure:
     """JSON knows no NaN: a gap in a line is null."""
-    return trace | {"y": [None if value != value else value for value in trace["y"]]}
+    return trace | {"y": [None if math.isnan(value) else value for value in trace["y"]]}

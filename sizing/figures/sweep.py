@@ -7,14 +7,18 @@ from sizing.answers.solve import Sizing
 from sizing.answers.sweep import PIN, RATIO, Axis, Sweep, SweepInput, sweep
 from sizing.basics.units import count, flag_ratio, number, ratio_text, stated_ratio_text, tokens_text
 from sizing.engine.slots import is_pinned
+from sizing.figures.beside import Frame, Ground, Spot
+from sizing.figures.hand import Hand
 from sizing.figures.theme import (
     LARGE,
     SMALL,
     Figure,
+    Wanted,
     axis,
     inputs,
     layout,
     line,
+    placed,
     points,
     requests_axis,
     solved_as,
@@ -27,10 +31,10 @@ HEIGHT = 510
 CHARACTERS = 150  # of a line of inputs over the whole main column at 1440 px
 COLOUR_BAR = 118  # [px] of the right margin: the scale, its numbers and its title
 LEFT, LEFT_OF_NAMES = 84, 128  # [px] of the left margin; names of dtypes are the widest labels of an axis
-NEAR_EDGE = 0.12  # of an axis: a label so near an end stands on its inner side
 DECADES = 2  # an axis that spans more of them is labelled at powers of ten only
 STANDOFF = 6  # [px] from the labels of the vertical axis to its title
 OFF = 12  # [px] from a mark to its label
+MARK = 17  # [px] of a mark with its rim
 
 FEW = 20  # values: an axis of no more is drawn as cells of one size, each with its value
 LARGE_CELLS = 8  # of them side by side have room for large numbers
@@ -71,17 +75,34 @@ def sweep_figure(sizing: Sizing, x: Axis, y: Axis) -> Figure:
     figure["yaxis"]["title"]["standoff"] = STANDOFF
     data = [_cells(sizing, found), *_ridge(found)]
     own = _own_cell(sizing, found)
-    figure["annotations"] += _ridge_label(found, own)
-    if _is_short(x) and _is_short(y):
-        size = LARGE if max(len(x.values), len(y.values)) <= LARGE_CELLS else SMALL
-        data[0] |= {"texttemplate": "%{z:,}", "textfont": {"size": size}, "xgap": 2, "ygap": 2}
+    ground = Ground(_frames(figure, found), [])
     if own and _is_short(x) and _is_short(y):
         _outline(figure, found, *own)
     elif own:
         across, up = _value(x, x.values[own[0]]), _value(y, y.values[own[1]])
         data.append(points([across], [up], ["circle"]))
-        figure["annotations"].append(_on_ground(_own_words(found, *own), found, across, up))
+        at = _serial(x, own[0]), _serial(y, own[1])
+        ground.point(*at, MARK)
+        figure["annotations"].append(_beside(ground, found, _own_words(found, *own), [at], own=True))
+    figure["annotations"] += _ridge_label(found, own, ground)
+    if _is_short(x) and _is_short(y):
+        size = LARGE if max(len(x.values), len(y.values)) <= LARGE_CELLS else SMALL
+        data[0] |= {"texttemplate": "%{z:,}", "textfont": {"size": size}, "xgap": 2, "ygap": 2}
     return {"data": data, "layout": figure}
+
+
+def sweep_hand(sizing: Sizing, x: Axis, y: Axis) -> Hand:
+    """Both inputs under the hand (hand.py): every cell of the figure is a stop, and says there what runs."""
+    said = "{at}, {up}: "
+    return {
+        "axes": [
+            {"input": each.name, "name": _name(each), "at": list(each.values), "own": _own(sizing, each.name)}
+            for each in (x, y)
+        ],
+        "words": [_written(x, value) for value in x.values],
+        "up": [_written(y, value) for value in y.values],
+        "forms": [{"label": said + "<b>{runs} run</b>"}, {"label": said + "refused"}],
+    }
 
 
 def _inputs(sizing: Sizing, x: Axis, y: Axis) -> list[str]:
@@ -209,22 +230,22 @@ def _ridge(found: Sweep) -> list[Figure]:
     return [line(x, y, "@paper", width=6, name="casing"), line(x, y, "@ink", width=2, name="r*")]
 
 
-def _ridge_label(found: Sweep, own: tuple[int, int] | None) -> list[Figure]:
+def _ridge_label(found: Sweep, own: tuple[int, int] | None, ground: Ground) -> list[Figure]:
     """Beside what shows of the ridge, a quarter from its end that is farther from the deployment's own point."""
     drawn = _ridge(found)
     if not drawn:
         return []
-    seen = [
-        (column, x, y)
-        for column, (x, y) in enumerate(zip(drawn[-1]["x"], drawn[-1]["y"], strict=True))
-        if None not in (x, y)
-    ]
+    ratio_across = found.x.name == RATIO
+    other, along = (found.y, drawn[-1]["x"]) if ratio_across else (found.x, drawn[-1]["y"])
+    seen = [(serial, ratio) for serial, ratio in enumerate(along) if ratio is not None]
     if not seen:
         return []
-    along = own[found.x.name == RATIO] if own else 0
-    first, last = seen[len(seen) // 4], seen[len(seen) * 3 // 4]
-    _, x, y = max((last, first), key=lambda place: abs(place[0] - along))
-    return [_on_ground("r*, the balance ratio", found, x, y)]
+    start = own[ratio_across] if own else 0
+    quarters = [seen[len(seen) * part // 8] for part in (2, 6, 1, 7, 3, 5, 4, 0)]
+    quarters.sort(key=lambda place: abs(place[0] - start) < len(along) / 4)  # sorted keeps the order of equals
+    places = [(math.log10(ratio), _serial(other, serial)) for serial, ratio in quarters]
+    at = places if ratio_across else [(up, across) for across, up in places]
+    return [_beside(ground, found, "r*, the balance ratio", at)]
 
 
 def _own_cell(sizing: Sizing, found: Sweep) -> tuple[int, int] | None:
@@ -255,8 +276,10 @@ def _outline(figure: Figure, found: Sweep, column: int, row: int) -> None:
     looks = ({"color": "@paper", "width": 7}, {"color": "@ink", "width": 3})  # the casing lifts it off the cells
     figure["shapes"] = [frame | {"line": look} for look in looks]
     figure["margin"]["t"] += LABEL
+    figure["title"]["pad"]["b"] += LABEL
     above: dict[str, Any] = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "yshift": 6}
-    figure["annotations"].append(text(f"In the frame: {_own_words(found, column, row)}", x=0, y=1, **above))
+    words = f"In the frame: {_own_words(found, column, row)}"
+    figure["annotations"].append(text(words, x=0, y=1, **above))
 
 
 def _written(found: Axis, value: Any) -> str:
@@ -267,28 +290,42 @@ def _written(found: Axis, value: Any) -> str:
     return f"{_name(found)} {count(value) if isinstance(value, int) else value}"
 
 
-def _on_ground(words: str, found: Sweep, x: Any, y: Any) -> Figure:
-    """A label beside a place, on the side where there is room; it never reaches over an end of an axis."""
-    across, up = _share(found.x, x), _share(found.y, y)
-    right, top, bottom = across <= 0.5, up > 1 - NEAR_EDGE, up < NEAR_EDGE
-    return text(words, x=_place(found.x, x), y=_place(found.y, y)) | {
-        "bgcolor": "@paper",
-        "borderpad": 2,
-        "xanchor": "left" if right else "right",
-        "xshift": OFF if right else -OFF,
-        "yanchor": "top" if top else "bottom" if bottom else "middle",
-    }
+def _frames(figure: Figure, found: Sweep) -> list[Frame]:
+    """The axes as the page shows them at 1440 and 1920, and as a picture."""
+    margin = figure["margin"]
+    across, up = margin["l"] + margin["r"], margin["t"] + margin["b"]
+    ends = [
+        tuple(found_axis["range"]) if "range" in found_axis else (float(values[0]), float(values[-1]))
+        for found_axis, values in ((figure["xaxis"], found.x.values), (figure["yaxis"], found.y.values))
+    ]
+    sizes = ((972.0, HEIGHT), (1452.0, HEIGHT), (1280.0, 720))
+    return [Frame(width - across, height - up, *ends) for width, height in sizes]
+
+
+def _serial(found: Axis, index: int) -> float:
+    """Where a value stands in the axis' own units: its number on a short axis."""
+    return float(index) if _is_short(found) else float(_place(found, found.values[index]))
+
+
+def _beside(
+    ground: Ground, found: Sweep, words: str, places: list[tuple[float, float]], *, own: bool = False
+) -> Figure:
+    """A label on a ground of its own beside the first of the places where it fits, and covers no other."""
+    sides = [
+        ("middle right", (OFF, 0)),
+        ("middle left", (-OFF, 0)),
+        ("top right", (OFF, 4)),
+        ("bottom right", (OFF, -4)),
+        ("top left", (-OFF, 4)),
+        ("bottom left", (-OFF, -4)),
+        ("top center", (0, OFF)),
+        ("bottom center", (0, -OFF)),
+    ]
+    spots = [Spot(*place, side, off) for place in places for side, off in sides]
+    spot, _ = ground.place_anyway(words, spots)
+    return placed(Wanted(words, spots, grounded=True, own=own), spot, grounded=True) | {"borderpad": 2}
 
 
 def _place(found: Axis, value: Any) -> Any:
     """Where an annotation stands: Plotly takes the logarithm on a logarithmic axis."""
     return math.log10(value) if _is_logarithmic(found) else value
-
-
-def _share(found: Axis, value: Any) -> float:
-    """How far along its axis a value stands, 0 to 1."""
-    if _is_short(found):
-        held = [_text(found, each) for each in found.values]
-        return (held.index(value) + 0.5) / len(held)
-    low, high = (_place(found, float(edge)) for edge in (found.values[0], found.values[-1]))
-    return float((_place(found, value) - low) / (high - low)) if high > low else 0.5

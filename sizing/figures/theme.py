@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from sizing.answers.solve import Sizing
 from sizing.basics.units import count, ratio_text, rest_text, stated_ratio_text
+from sizing.figures.beside import SIDES, Spot
 from sizing.scenario.rest import OTHER, rest_of, variant_words
 
 Figure = dict[str, Any]
@@ -27,11 +28,12 @@ LIGHT = {
     "@state": "#9a3606",
     "@state_soft": "rgba(154,54,6,0.10)",
     "@state_pale": "#e6c3ae",
-    "@kv": "#2f7fd6",
-    "@kv_soft": "rgba(47,127,214,0.10)",
+    "@kv": "#246cbb",
+    "@kv_soft": "rgba(36,108,187,0.10)",
     "@on_state": "#ffffff",
     "@on_kv": "#ffffff",
     "@other": "#8b93a3",
+    "@on_other": "#10141f",
     "@few": "#d5e2df",
     "@many": "#0f4f46",
     "@line1": "#10141f",
@@ -54,6 +56,7 @@ DARK = {
     "@on_state": "#10141f",
     "@on_kv": "#10141f",
     "@other": "#6b7485",
+    "@on_other": "#ffffff",
     "@few": "#22303a",
     "@many": "#8fe3cf",
     "@line1": "#e8ebf2",
@@ -67,6 +70,7 @@ DARK = {
 FONT = "Source Sans, Source Sans Pro, DejaVu Sans, Arial, sans-serif"
 SMALL, NORMAL, LARGE = 12, 13, 17
 SEPARATOR = " · "
+OWN = "own"  # the name of shapes and annotations that stand for the input that is set (hand.py)
 TITLE_HEIGHT = 34  # [px] from the top edge to the title's foot
 LINE_HEIGHT = 17  # [px] of the small lines under a title
 
@@ -157,10 +161,11 @@ def layout(inputs: list[str], title: str, *, height: int, characters: int, botto
             "x": 0,
             "xanchor": "left",
             "xref": "container",
-            "pad": {"l": 12},
-            "y": 1 - TITLE_HEIGHT / height,
+            # Set off from the axes, so that it stands as high above them on a picture of another height.
+            "pad": {"l": 12, "b": top - TITLE_HEIGHT},
+            "y": 1,
             "yanchor": "bottom",
-            "yref": "container",
+            "yref": "paper",
             "subtitle": {"text": "<br>".join(lines), "font": {"size": SMALL, "color": "@muted"}},
         },
         "annotations": [],
@@ -211,6 +216,35 @@ def text(words: str, *, x: float, y: float, color: str = "@ink", size: int = NOR
     return {"text": words, "x": x, "y": y, "showarrow": False, "font": {"color": color, "size": size}} | more
 
 
+class Wanted(NamedTuple):
+    """Words that a figure says, and where they may stand, the best first."""
+
+    words: str
+    spots: list[Spot]
+    color: str = "@ink"
+    size: int = NORMAL
+    grounded: bool = False
+    """Whether they always have a ground of their own."""
+    own: bool = False
+    """Whether they say what is set, which a hand on the figure hides."""
+
+
+def placed(wanted: Wanted, spot: Spot, *, grounded: bool) -> Figure:
+    """Words at their spot, on a ground of their own where they cover a line."""
+    right, up = SIDES.get(spot.side, (0, 0))
+    place: Figure = {
+        "xanchor": {1: "left", 0: "center", -1: "right"}[right],
+        "yanchor": {1: "bottom", 0: "middle", -1: "top"}[up],
+        "align": {1: "left", 0: "center", -1: "right"}[right],
+        "xshift": spot.off[0],
+        "yshift": spot.off[1],
+        "borderpad": 0,
+    }
+    place |= {"bgcolor": "@paper"} if grounded or wanted.grounded else {}
+    place |= {"name": OWN} if wanted.own else {}
+    return text(wanted.words, x=spot.x, y=spot.y, color=wanted.color, size=wanted.size, **place)
+
+
 def solved_as(sizing: Sizing) -> str:
     """The source of a figure of a solved scenario."""
     return f"Solved as SGLang {sizing.scenario.release} does"
@@ -223,7 +257,7 @@ def requests_axis(sizing: Sizing) -> str:
 
 def source_axis(title: str, solved: str, **more: Any) -> Figure:
     """A horizontal axis whose title carries the figure's source line below it; one text costs less than two."""
-    source = f"<span style='font-size:{SMALL - 1}px'>{solved} · {PRODUCT}</span>"
+    source = f"<span style='font-size:{SMALL}px'>{solved} · {PRODUCT}</span>"
     return axis(f"{title}<br>{source}", **more)
 
 

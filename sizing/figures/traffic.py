@@ -38,11 +38,14 @@ BAR = 50  # [% of a row's height] the fullest bin
 OCTAVES = 4  # an axis of lengths spans at least so many
 FEW_TICKS = 4  # at powers of four; where there are fewer, powers of two
 HEADROOM = 1.25  # of the most KV that is left; what is needed is drawn up to there
+LOWEST = 8  # times as high as the lines meet, the axis ends: higher, and they would meet at its foot
 MARGIN = 1.08  # of it at least, for a name
 REACH = 1.35  # requests drawn, over the most that is marked: right of it stand the names of lines
 FAR = 3  # times what any split runs: a mark beyond that would press all others to the edge
+HEAD = 1.06  # of the highest point: where the axis ends
 ROW = 0.07  # of the axis: a line of names under it
 OVER = 0.015  # of the highest point: a name stands so far over its line
+SEEN = 4  # times what is in flight at most: a line of what runs beyond that would press it to the foot
 NAMES = 150  # [px] of the right margin: the name of the lower line
 RIGHT_LEAST, RIGHT_MOST = 1.25, 3.0  # KV pools: where the axis of KV in use ends
 
@@ -73,6 +76,55 @@ def lengths_figure(mix: Mix) -> Figure:
         at = ", ".join(f"{quantile} {count(counts.quantile(share))}" for quantile, share in QUANTILES.items())
         figure["annotations"].append(_over(f"<b>{name}</b>: {at} tokens", top))
         data += [trace | {"yaxis": _key(row)} for trace in _lengths(counts, scale["range"], name)]
+    return {"data": data, "layout": figure}
+
+
+def times_figure(traffic: Traffic) -> Figure:
+    """Requests in flight over the time of the file, in the mean and at most, with the busiest hour and what one
+    deployment runs; where the file does not say when requests ended, how many came.
+    """
+    times = traffic.mix.times
+    assert times is not None
+    unit, name = (3600.0, "hours") if times.span >= 2 * 3600 else (60.0, "minutes") if times.span >= 120 else (1.0, "s")
+    title = "Requests in flight over time" if times.mean is not None else "Requests that came over time"
+    said = [about(traffic.mix), f"risk {percent(traffic.risk)}", *inputs(traffic.sizing)]
+    figure = layout(said, title, height=HEIGHT, characters=WIDE, right=NAMES)
+    edges = times.edges / unit
+    middles, right = ((edges[1:] + edges[:-1]) / 2).tolist(), float(edges[-1])
+    figure["xaxis"] = source_axis(
+        f"time from the first request [{name}]", "Counted from the traffic given", range=[0, right], showgrid=False
+    )
+    if times.mean is None or times.most is None:
+        minutes = np.diff(times.edges) / 60
+        rates = (times.came / minutes).tolist()
+        figure["yaxis"] = axis("requests per minute", range=[0, 1.08 * max(rates)])
+        data = [line(middles, rates, "@ink", name="came")]
+    else:
+        runs = {way.name: way.now.runs * traffic.sizing.scenario.attn_dp_size for way in traffic.ways}
+        most = float(times.most.max())
+        shown = {way: value for way, value in runs.items() if value <= SEEN * most}
+        top = 1.08 * max(most, *shown.values(), 1)
+        figure["yaxis"] = axis("requests in flight", range=[0, top])
+        data = [
+            line(middles, times.most.tolist(), "@other", width=1.5, name="most"),
+            line(middles, times.mean.tolist(), "@ink", width=2.5, name="mean"),
+        ]
+        names, foot = [], -math.inf
+        for value, equal in groupby(sorted(shown, key=shown.__getitem__), key=shown.__getitem__):
+            data.append(line([0, right], [value, value], "@line3", dash="dash", name=f"runs {value}"))
+            words = list(equal)
+            height = LINE / _pixels(figure, 1) * top * len(words)
+            foot = max(value, foot + height)
+            told = ",<br>".join(f"  {way}" for way in words)
+            names.append(Label(f"{told}: <b>{count(value)}</b>", right, foot, "middle right", "@line3"))
+        data.append(labels(names))
+    if times.busiest is not None:
+        low, high = times.busiest.start / unit, (times.busiest.start + 3600) / unit
+        place = {"x0": low, "x1": high, "y0": 0, "y1": 1, "yref": "paper", "layer": "below"}
+        figure["shapes"] = [place | {"type": "rect", "fillcolor": "@kv_soft", "line": {"width": 0}}]
+        figure["annotations"].append(
+            text("busiest hour", x=(low + high) / 2, y=1, yref="paper", yanchor="bottom", size=SMALL)
+        )
     return {"data": data, "layout": figure}
 
 
@@ -128,12 +180,11 @@ def needs_figure(traffic: Traffic) -> Figure:
     said = [about(traffic.mix), f"risk {percent(traffic.risk)}", *inputs(traffic.sizing)]
     title = "KV needed, and KV left beside the slots"
     figure = layout(said, title, height=HEIGHT_WIDE, characters=WIDE, right=NAMES)
-    figure["margin"]["t"] += 10  # [px] on a slide, which is higher than the page, a title lies lower
     if not traffic.ways:
         return _nothing(figure, "requests in flight per rank", "KV per rank [tokens]", traffic)
     drawn = needs(traffic, _most_drawn(traffic.ways))
     right = int(drawn.requests[-1])
-    top = _top(drawn)
+    top = min(_top(drawn), LOWEST * _meeting(drawn))
     lowest = -top * ROW * (len(traffic.ways) + 0.5) / (1 - ROW * (len(traffic.ways) + 0.5))
     figure["xaxis"] = source_axis(
         "requests in flight per rank",
@@ -144,7 +195,7 @@ def needs_figure(traffic: Traffic) -> Figure:
         **({"tickvals": list(range(right + 1))} if right <= 12 else {}),
     )
     ticks = _steps(top)
-    figure["yaxis"] = axis("KV per rank [tokens]", range=[lowest, top * 1.06], tickvals=ticks)
+    figure["yaxis"] = axis("KV per rank [tokens]", range=[lowest, top * HEAD], tickvals=ticks)
     figure["yaxis"] |= {"zeroline": True, "zerolinecolor": "@muted"}
     rising = {
         f"needed at {percent(traffic.risk)} risk": _up_to(drawn.requests, drawn.needed, top),
@@ -159,7 +210,7 @@ def needs_figure(traffic: Traffic) -> Figure:
     ]
     marks, drops, names = _marks(traffic.ways, right, lowest)
     figure["shapes"] = drops
-    data += [marks, labels([*_line_names(drawn, rising, top), *names])]
+    data += [marks, *_above(traffic.ways, right, top), labels([*_line_names(drawn, rising, top), *names])]
     return {"data": data, "layout": figure}
 
 
@@ -181,6 +232,12 @@ def _top(drawn: Needs) -> float:
     """The highest point of any line: all of what is left, and where one request needs more than that, this."""
     shown = float(max(drawn.left.max(), drawn.needed[0], drawn.at_mean[0]))
     return min(HEADROOM * shown, max(MARGIN * shown, float(drawn.needed[-1]), float(drawn.at_mean[-1])))
+
+
+def _meeting(drawn: Needs) -> float:
+    """KV [tokens] where what is needed meets what is left; endless where it never does."""
+    beyond = np.flatnonzero(drawn.needed > np.maximum(drawn.left, 0))
+    return max(float(drawn.needed[beyond[0]]), 1.0) if len(beyond) else math.inf
 
 
 def _steps(top: float) -> list[float]:
@@ -207,7 +264,10 @@ def _line_names(drawn: Needs, rising: dict[str, Any], top: float) -> list[Label]
     over = top * OVER
     seen = np.flatnonzero(drawn.left >= 0)
     words, found = "left beside C x S slots", []
-    if len(seen) and drawn.needed[0] <= drawn.left[0]:
+    if len(seen) and drawn.left[0] > top:
+        x = float(np.interp(-0.8 * top, -drawn.left[seen], drawn.requests[seen]))
+        found.append(Label(f" {words}", x, 0.8 * top + over, "top right", "@kv"))
+    elif len(seen) and drawn.needed[0] <= drawn.left[0]:
         found.append(Label(f"  {words}", 0, float(drawn.left[0]) + over, "top right", "@kv"))
     elif len(seen):
         x, y = float(drawn.requests[seen[-1]]), float(drawn.left[seen].max())
@@ -245,6 +305,12 @@ def _marks(ways: tuple[Way, ...], right: int, lowest: float) -> tuple[Figure, li
         words = f"{way.name}: <b>{count(way.split.admitted)}</b>, beyond this axis →"
         names.append(Label(words, right, height * row, "middle left"))
     return marks, drops, names
+
+
+def _above(ways: tuple[Way, ...], right: int, top: float) -> list[Figure]:
+    """At the head, a sign for each mark that lies above it."""
+    x = [way.split.admitted for way in ways if way.split.admitted <= right and way.split.kv_tokens > top * HEAD]
+    return [points(x, [top] * len(x), ["triangle-up"] * len(x)) | {"name": "above"}] if x else []
 
 
 def _sorted(ways: list[Way], *, descending: bool = False) -> list[Way]:

@@ -69,7 +69,7 @@ def charged_bytes(geometry: Geometry, whole_model_bytes: int, across: tuple[Stag
     return int(whole_model_bytes * (largest / len(geometry.state_layers)))
 
 
-def most_kv_layers(geometry: Geometry, across: tuple[Stage, ...]) -> tuple[int, ...]:
+def most_kv_layers(across: tuple[Stage, ...]) -> tuple[int, ...]:
     """The attention layers of the stage that has most of them: it is the one that bounds the tokens."""
     return max((stage.kv_layers for stage in across), key=len)
 

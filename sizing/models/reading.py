@@ -125,7 +125,7 @@ def _geometry(outer: Fields, inner: Fields, row: Row, layout: Layout, quantisati
         extra_buffer=None if architecture is None else takes_extra_buffer(architecture),
         kv_dtype_auto=kv_dtype_auto(outer, inner, quantised),
         draft_layers=_stated(inner, "num_nextn_predict_layers") or _stated(inner, "mtp_num_hidden_layers"),
-        multimodal=_multimodal(outer, inner, architecture),
+        multimodal=_multimodal(outer, architecture),
         side_elements=layout.side_elements,
         notes=_notes(inner, row),
     )
@@ -135,7 +135,7 @@ def _geometry(outer: Fields, inner: Fields, row: Row, layout: Layout, quantisati
 MULTIMODAL_OFF = ("InklingForConditionalGeneration",)
 
 
-def _multimodal(outer: Fields, inner: Fields, architecture: str | None) -> bool:
+def _multimodal(outer: Fields, architecture: str | None) -> bool:
     """A language model inside a wrapper counts as multimodal (`is_multimodal`), unless the file says otherwise."""
     wrapped = (outer.text("model_type") or "") in WRAPPERS
     return wrapped and architecture not in MULTIMODAL_OFF and not outer.true("language_model_only")

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from sizing.basics.dtypes import STATE_ITEMSIZE, KvDtype, StateDtype
 from sizing.basics.step import Step
 from sizing.basics.units import count, number
+from sizing.memory.weights.table import ROWS
 from sizing.models.catalogue import Entry, catalogue, entry
 from sizing.models.geometry import (
     Geometry,
@@ -71,6 +72,8 @@ class Widths(NamedTuple):
     release: Release = LATEST
     draft_layers: int | None = None
     """Layers of the draft model whose rows are like the target's; None: not stated."""
+    own_draft: bool = False
+    """Whether the draft is the checkpoint's own MTP layer where its layers are not stated."""
 
     @property
     def attn_tp_size(self) -> int:
@@ -191,12 +194,24 @@ def filled(model: str | Geometry, widths: Widths) -> Mapping[str, Any]:
     }
     if widths.draft_layers is not None:
         found["draft_kv_bytes_per_token"] = draft_bytes(geometry, widths)
+    elif widths.own_draft and (layers := own_draft_layers(geometry)):
+        found["draft_kv_bytes_per_token"] = draft_bytes(geometry, widths._replace(draft_layers=layers))
     return MappingProxyType(found)
+
+
+def own_draft_layers(geometry: Geometry) -> int:
+    """Attention layers of the checkpoint's own MTP layer as a draft; 0 where it has none.
+
+    Qwen3-Next's config.json does not say it: the engine sets num_nextn_predict_layers to 1 for its draft
+    (configs/model_config.py, _config_draft_model).
+    """
+    row = ROWS.get(geometry.model_type)
+    return geometry.draft_layers or int(row is not None and row.draft_unsaid)
 
 
 def _row_bytes(geometry: Geometry, widths: Widths, rules: Rules) -> tuple[int, int]:
     """A row of the full KV pool on the stage with most of it, and of the window pool [bytes per rank]."""
-    tp, layers = widths.attn_tp_size, most_kv_layers(geometry, stages(geometry, widths.pp_size))
+    tp, layers = widths.attn_tp_size, most_kv_layers(stages(geometry, widths.pp_size))
     if isinstance(geometry.kv, SlidingGqa):
         return geometry.kv.parts(layers, tp, widths.kv)
     known, dcp = _released(geometry, widths, rules)
@@ -228,7 +243,7 @@ def draft_bytes(geometry: Geometry, widths: Widths) -> int:
 
     0 where it has none. Source: engine-sizing.md section 3; rounded as the release rounds it.
     """
-    rules, layers = rules_of(widths.release), most_kv_layers(geometry, stages(geometry, widths.pp_size))
+    rules, layers = rules_of(widths.release), most_kv_layers(stages(geometry, widths.pp_size))
     known, dcp = _released(geometry, widths, rules)
     return draft_kv_bytes_per_token(
         known,

@@ -23,6 +23,7 @@ from pydantic import (
 from sizing.basics.dtypes import KV_ITEMSIZE, STATE_ITEMSIZE, KvDtype, StateDtype
 from sizing.basics.problems import Problem, from_validation, shown
 from sizing.basics.units import count, stated_ratio_text, tokens_from_text, ungrouped
+from sizing.memory.loaded import OWN_DRAFTS
 from sizing.models.geometry import Geometry
 from sizing.models.kv import SWA_FULL_TOKENS_RATIO
 from sizing.models.refusal import ModelRefusedError
@@ -76,8 +77,10 @@ Tokens = Annotated[int, BeforeValidator(tokens_from_text), BeforeValidator(_no_b
 Real = Annotated[float, BeforeValidator(_no_bool)]
 if TYPE_CHECKING:
     Rest = float
-else:  # None is how one leaves it unstated; a Scenario that stands holds a number, and `rest_source` says whose
+    DraftBytes = int
+else:  # None is how one leaves them unstated: a Scenario that stands holds a number, found or following from the model
     Rest = Annotated[float | None, BeforeValidator(_no_bool)]
+    DraftBytes = Annotated[int | None, BeforeValidator(ungrouped), BeforeValidator(_no_bool)]
 
 
 def _input(default: object, title: str, help: str, *, unit: str = "", flag: str = "", **bounds: Any) -> Any:
@@ -587,11 +590,12 @@ class Scenario(BaseModel):
         ge=0,
         le=64,
     )
-    draft_kv_bytes_per_token: Whole = _input(
-        0,
+    draft_kv_bytes_per_token: DraftBytes = _input(
+        None,
         "Draft KV bytes per token",
         "One row of the draft model's KV pool on one rank, at the dtype and dcp_size for which the KV bytes are "
-        "stated. For EAGLE, EAGLE3, MTP and STANDALONE: int(KV bytes x draft layers / full-attention layers).",
+        "stated. For EAGLE, EAGLE3, MTP and STANDALONE: int(KV bytes x draft layers / full-attention layers). Unset: "
+        "that of the model's own MTP layer under EAGLE and NEXTN where it has one, else 0.",
         unit="bytes per rank",
         ge=0,
         le=MAX_BYTES,
@@ -635,6 +639,7 @@ class Scenario(BaseModel):
     @model_validator(mode="after")
     def _model_and_bytes_agree(self, info: ValidationInfo) -> Self:
         """The bytes follow from the model; given without one they stand for themselves, given beside it they agree."""
+        self._unset_drafts()
         given = self.model_fields_set.intersection(FILLED)
         geometry = (info.context or {}).get(GEOMETRY)
         if "model" not in self.model_fields_set and (given or geometry):
@@ -644,6 +649,7 @@ class Scenario(BaseModel):
         if geometry is not None:
             values = _filled(self, geometry)
             self._drop(values)
+            values = {**values, **{name: self.__dict__[name] for name in values.keys() & self.__dict__.keys()}}
             return self._state({**values, "draft_kv_layers": None})  # no name to ask again: its bytes are stated
         self._only_stated()
         return self if self.model else self._without_model()
@@ -653,17 +659,27 @@ class Scenario(BaseModel):
         self.model_fields_set.update(values)
         return self
 
+    def _unset_drafts(self) -> None:
+        """None is how one leaves the draft's bytes to the model."""
+        if self.__dict__.get("draft_kv_bytes_per_token", 0) is None:
+            self.__dict__.pop("draft_kv_bytes_per_token")
+            self.model_fields_set.discard("draft_kv_bytes_per_token")
+
     def _only_stated(self) -> Self:
         """Keep nothing that the model says. Raises ValueError where other bytes stand beside it."""
+        self._unset_drafts()
         if self.model:
             self._drop(_filled(self))
         return self
 
     def _drop(self, values: Mapping[str, Any]) -> None:
         for name in values.keys() & self.__dict__.keys():
-            stated = self.__dict__.pop(name)
+            stated, of_draft = self.__dict__[name], name == "draft_kv_bytes_per_token"
+            if of_draft and self.draft_kv_layers is None and stated != values[name]:
+                continue  # a draft model of its own: the checkpoint's MTP layer does not contradict it
+            self.__dict__.pop(name)
             self.model_fields_set.discard(name)
-            if stated != values[name] and (stated or name != "draft_kv_bytes_per_token"):
+            if stated != values[name] and (stated or not of_draft):
                 raise ValueError(
                     f"{label(name)} follows from the model {self.model} here ({values[name]}, not {stated}): leave it "
                     "out, or leave the model empty to type bytes in."
@@ -787,13 +803,16 @@ class Scenario(BaseModel):
     def stated(self) -> dict[str, Any]:
         """Every input that neither the model, where there is one, nor an estimate fills in."""
         rest = {} if self.rest_is_stated else {name: DEFAULTS[name] for name in ("rest_gib", "rest_source")}
-        drafts = () if self.draft_kv_layers is None else ("draft_kv_bytes_per_token",)
-        follow = (*FILLED, *drafts) if self.model else ()
-        return {name: getattr(self, name) for name in FIELDS if name not in follow} | rest
+        follow = FILLED if self.model else ()
+        found = {name: getattr(self, name) for name in FIELDS if name not in follow}
+        if "draft_kv_bytes_per_token" not in self.__dict__:
+            found["draft_kv_bytes_per_token"] = None
+        return found | rest
 
     def differences(self) -> dict[str, Any]:
         """Only the inputs that differ from the worked example, or from the model's own default: what a link or a file
-        needs to carry."""
+        needs to carry.
+        """
         defaults = DEFAULTS | {"mamba_full_memory_ratio": self.default_ratio}
         return {key: value for key, value in self.stated().items() if value != defaults[key]}
 
@@ -825,6 +844,7 @@ def widths_of(scenario: Scenario) -> Widths:
         kv=scenario.kv_cache_dtype,
         release=scenario.release,
         draft_layers=scenario.draft_kv_layers,
+        own_draft=scenario.speculative_algorithm in OWN_DRAFTS,
     )
 
 
@@ -833,13 +853,18 @@ def _following(scenario: Scenario, name: str) -> Any:
     if name == "mamba_full_memory_ratio":
         return scenario.default_ratio
     if not scenario.model:
-        return DEFAULTS[name]
+        return _default(name)
     kept = scenario.__pydantic_private__  # read as it lies: a private attribute costs more than what it saves
     if not kept:
-        return _filled(scenario).get(name, DEFAULTS[name])
+        return _filled(scenario).get(name, _default(name))
     if kept["_said_by_model"] is None:
         kept["_said_by_model"] = dict(_filled(scenario))
-    return kept["_said_by_model"].get(name, DEFAULTS[name])
+    return kept["_said_by_model"].get(name, _default(name))
+
+
+def _default(name: str) -> Any:
+    """What stands where neither a user nor a model says it: no draft has no bytes."""
+    return 0 if name == "draft_kv_bytes_per_token" else DEFAULTS[name]
 
 
 def _filled(scenario: Scenario, geometry: Geometry | None = None) -> Mapping[str, Any]:

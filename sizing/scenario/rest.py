@@ -5,8 +5,9 @@ Source: rest-before-boot.md through `sizing.memory`.
 """
 
 import re
+from collections.abc import Mapping
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 
 from sizing.basics.problems import shown
 from sizing.basics.units import GIB, number, rest_text
@@ -21,9 +22,6 @@ from sizing.memory.weights.variants import Variant, variant_of
 from sizing.models.gpus import ALL_GPUS, Gpu
 from sizing.models.refusal import ModelRefusedError
 from sizing.scenario.from_model import entry_of, geometry_of
-
-if TYPE_CHECKING:
-    from sizing.scenario.inputs import Scenario
 
 RestSource = Literal["typed in", "boot log", "estimated", "low end", "high end", "worked example", "unknown"]
 # An end of the estimate's band stands for a rest that was stated: flags are chosen for it.
@@ -40,6 +38,25 @@ OWN_DEPLOYMENT = (
 ENDS = {"low end": "low end of the estimate", "high end": "high end of the estimate"}
 NO_GPU = "Choose the GPU and rest is estimated, or enter rest from a boot log."
 WHERE = {"draft": "draft_weights_bytes", "memory_mib": "gpu_memory_mib"}  # inputs of the core by their fields here
+
+
+class _Deployed(Protocol):
+    """What is read of a `Scenario` here, and more of its inputs by name: `inputs.py` asks this module for rest."""
+
+    @property
+    def rest_gib(self) -> float | None: ...
+    @property
+    def rest_source(self) -> RestSource: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def checkpoint(self) -> Checkpoint: ...
+    @property
+    def weights_bytes(self) -> int | None: ...
+    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self: ...
+
+
+_D = TypeVar("_D", bound=_Deployed)
 
 
 class Rest(NamedTuple):
@@ -68,7 +85,7 @@ class Rest(NamedTuple):
         return f"{names.get(self.source, self.source)}: {rest_text(self.value)}"
 
 
-def rest_of(scenario: "Scenario") -> Rest:
+def rest_of(scenario: _Deployed) -> Rest:
     """`rest` of a scenario: as stated, else the worked example's own, else estimated, else unknown with what to give.
 
     Estimated GiB are rounded to the thousandth. Never raises.
@@ -80,13 +97,13 @@ def rest_of(scenario: "Scenario") -> Rest:
     return _estimated(_key(scenario))
 
 
-def is_example(scenario: "Scenario") -> bool:
+def is_example(scenario: _Deployed) -> bool:
     """Whether the deployment is the worked example's."""
-    fields = type(scenario).model_fields
+    fields = type(scenario).model_fields  # type: ignore[attr-defined]
     return all(getattr(scenario, name) == fields[name].default for name in OWN_DEPLOYMENT)
 
 
-def estimate_of(scenario: "Scenario") -> Rest:
+def estimate_of(scenario: _Deployed) -> Rest:
     """The estimate alone, whatever is stated; unknown with what to give where there is none."""
     return _estimated(_key(scenario))
 
@@ -118,12 +135,12 @@ class Load(NamedTuple):
         return _loaded(at)
 
 
-def deployment_of(scenario: "Scenario") -> Deployment:
+def deployment_of(scenario: _Deployed) -> Deployment:
     """Raises NotEstimatedError where an input is missing."""
     return _deployment(_key(scenario))
 
 
-def _key(scenario: "Scenario") -> tuple[tuple[str, Any], ...]:
+def _key(scenario: _Deployed) -> tuple[tuple[str, Any], ...]:
     return tuple((name, getattr(scenario, name)) for name in (*OWN_DEPLOYMENT, *_ALSO))
 
 
@@ -295,19 +312,19 @@ def missing_words(rest: Rest) -> str:
     return f"{number(found.missing_gib, 1)} ± {number(found.band_gib, 1)} GiB are missing on each rank"
 
 
-def asked_for(scenario: "Scenario") -> str:
+def asked_for(scenario: _Deployed) -> str:
     """What to give where rest is not known."""
     return estimate_of(scenario).missing
 
 
-def for_bytes_alone(scenario: "Scenario") -> "Scenario":
+def for_bytes_alone(scenario: _D) -> _D:
     """The scenario with 1 GiB of rest where it is not known, for what does not rest on it: bytes, S, r*."""
     if scenario.rest_source != "unknown":
         return scenario
     return scenario.model_copy(update={"rest_gib": 1.0, "rest_source": "low end"})
 
 
-def ends_of(scenario: "Scenario") -> "tuple[Scenario, Scenario] | None":
+def ends_of(scenario: _D) -> tuple[_D, _D] | None:
     """The scenario at the low and at the high end of its estimate; None where rest is no estimate."""
     rest = rest_of(scenario)
     if scenario.rest_source != "estimated" or rest.low is None or rest.high is None:
@@ -316,7 +333,7 @@ def ends_of(scenario: "Scenario") -> "tuple[Scenario, Scenario] | None":
     return low, scenario.model_copy(update={"rest_gib": rest.high, "rest_source": "high end"})
 
 
-def variant_words(scenario: "Scenario") -> str:
+def variant_words(scenario: _Deployed) -> str:
     """How weights are stored, in a word; the bytes where they are typed in."""
     if scenario.weights_bytes is not None:
         return f"{number(scenario.weights_bytes / GIB, 1)} GiB typed in"

@@ -69,7 +69,8 @@ def model_of(info: ServerInfo) -> str:
 
 def inputs_of_server(info: ServerInfo, model: str | None = None, **stated: Any) -> ServerInputs:
     """A scenario from a server's own words; `model` is that of the catalogue (the one that the path names), `stated`
-    what the user adds, such as L [tokens]. Raises nothing."""
+    what the user adds, such as L [tokens]. Raises nothing.
+    """
     model = model_of(info) if model is None else model
     boot = read_text(boot_lines(info)).last
     found = inputs_of(boot.facts) if boot else Inputs({}, {}, (), ())

@@ -26,7 +26,8 @@ def compared_figure(kept: Sequence[Scenario]) -> dict[str, Figure]:
 
 def comparison_section(scenario: Scenario, kept: Sequence[Scenario]) -> Section:
     """In what they differ, what runs over L, and the results with their differences from the first; empty for fewer
-    than two."""
+    than two.
+    """
     title = f"{len(kept)} side by side"
     if len(kept) < LEAST:
         return Section(title, "")

@@ -35,7 +35,8 @@ def inert(words: str) -> str:
 
 def fitted(figure: Figure, names: Sequence[str]) -> Figure:
     """A figure at the sheet's width: the inputs under its title wrapped anew, and higher or lower by the lines that
-    this makes. `names` are the strangers' words among them."""
+    this makes. `names` are the strangers' words among them.
+    """
     old = figure["layout"]
     pieces = [piece for line in old["title"]["subtitle"]["text"].split("<br>") for piece in line.split(SEPARATOR)]
     wrapped = {"title": old["title"]["text"], "characters": min(map(_characters, names))}

@@ -9,18 +9,21 @@ from functools import cache
 from pathlib import Path
 
 from sizing.answers.carrying_settings import Want
+from sizing.answers.fleet import FleetWanted, carriers, fleet_of
 from sizing.answers.solve import Sizing, solve
 from sizing.answers.target import Answer, aim
 from sizing.basics.problems import Refusal, RefusedError
+from sizing.explain.fleet_words import fleet_headline
 from sizing.explain.verdict import verdict
+from sizing.figures.fleet import fleet_figure
 from sizing.figures.theme import PRODUCT, Figure
 from sizing.scenario.inputs import Scenario
 from sizing.sheet import sections
 from sizing.sheet.compare import compared_figure, comparison_section
-from sizing.sheet.figures import sheet_figures
+from sizing.sheet.figures import fitted, inert, sheet_figures
 from sizing.sheet.parts import Section, escaped, figure_place, paragraph
 from sizing.sheet.reopen import reopen_section
-from sizing.sheet.target import nearest_section, target_section, unsolved_section, ways_section
+from sizing.sheet.target import fleet_section, nearest_section, target_section, unsolved_section, ways_section
 from sizing.version import tool_version
 
 HERE = Path(__file__).parent
@@ -36,23 +39,35 @@ def sheet_of(
     link_base: str | None = None,
     kept: Sequence[Scenario] = (),
     wants: Sequence[Want] = (),
+    fleet: FleetWanted | None = None,
 ) -> str:
     """The sheet of any scenario, also of one whose flags are refused, dated `on`.
 
     `link_base` is the dashboard's address, to which the query is put. Two or more scenarios that are `kept` are put
-    side by side; what `wants` ask for is solved. Each is a part of the sheet only where it is given.
+    side by side; what `wants` ask for is solved, and what is wanted of a `fleet`. Each is a part of the sheet only
+    where it is given.
     """
-    reopen = reopen_section(scenario, link_base, kept, wants)
+    reopen = reopen_section(scenario, link_base, kept, wants, fleet)
     try:
         sizing = solve(scenario)
     except RefusedError as refused:
         return _refused_sheet(scenario, refused.refusal, on, reopen, kept, wants)
-    return _sheet(sizing, on, reopen, kept, aim(scenario, wants) if wants else None)
+    return _sheet(sizing, on, reopen, kept, aim(scenario, wants) if wants else None, fleet)
 
 
-def _sheet(sizing: Sizing, on: date, reopen: Section, kept: Sequence[Scenario], answer: Answer | None) -> str:
+def _sheet(
+    sizing: Sizing,
+    on: date,
+    reopen: Section,
+    kept: Sequence[Scenario],
+    answer: Answer | None,
+    wanted: FleetWanted | None,
+) -> str:
     scenario, figures = sizing.scenario, sheet_figures(sizing)
     alt = verdict(sizing).text
+    fleet = fleet_of(wanted, carriers(sizing), scenario) if wanted and wanted.wanted else None
+    named = sizing.model_copy(update={"scenario": scenario.model_copy(update={"name": inert(scenario.title)})})
+    drawn = {"fleet": fitted(fleet_figure(named, fleet), names=(scenario.title,))} if fleet else {}
     parts = [
         _section(sections.verdict_section(sizing)),
         _section(target_section(answer)) if answer else "",
@@ -61,6 +76,8 @@ def _sheet(sizing: Sizing, on: date, reopen: Section, kept: Sequence[Scenario], 
         _section(sections.launch_section(sizing)),
         _section(ways_section(answer)) if answer else "",
         _section(nearest_section(answer)) if answer else "",
+        _section(fleet_section(fleet, wanted, scenario)) if fleet and wanted else "",
+        *(figure_place(name, fleet_headline(fleet)) for name in drawn if fleet),
         _section(comparison_section(scenario, kept)),
         _section(reopen),
         _section(sections.limits_section(sizing)),
@@ -72,7 +89,7 @@ def _sheet(sizing: Sizing, on: date, reopen: Section, kept: Sequence[Scenario], 
         _section(sections.comparisons_section(sizing)),
         _section(sections.allocations_section(sizing)),
     ]
-    return _document(scenario, parts, figures | compared_figure(kept), on)
+    return _document(scenario, parts, figures | drawn | compared_figure(kept), on)
 
 
 def _refused_sheet(

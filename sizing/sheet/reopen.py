@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from sizing.answers.carrying_settings import Want
+from sizing.answers.fleet import FleetWanted
+from sizing.exchange.fleet_text import fleet_to_query
 from sizing.exchange.link import kept_to_query, to_query, wants_to_query
 from sizing.scenario.inputs import Scenario
 from sizing.sheet.compare import LEAST
@@ -17,12 +19,17 @@ TOO_LONG = (
 
 
 def reopen_section(
-    scenario: Scenario, link_base: str | None, kept: Sequence[Scenario] = (), wants: Sequence[Want] = ()
+    scenario: Scenario,
+    link_base: str | None,
+    kept: Sequence[Scenario] = (),
+    wants: Sequence[Want] = (),
+    fleet: FleetWanted | None = None,
 ) -> Section:
     """The link that brings this sheet back; every input that is not in it is as in the worked example."""
     beside = kept_to_query(kept) if len(kept) >= LEAST else {}
     missing = paragraph(TOO_LONG) if beside is None else ""
-    query = urlencode(to_query(scenario) | wants_to_query(scenario.L, wants) | (beside or {}), safe="/:,")
+    held = wants_to_query(scenario.L, wants) | fleet_to_query(fleet) | (beside or {})
+    query = urlencode(to_query(scenario) | held, safe="/:,")
     if not query:
         words = "The dashboard opens on this scenario: no input differs from its worked example."
         return Section(TITLE, paragraph(words) + missing + (_link(link_base) if link_base else ""))

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from sizing.answers.carrying_settings import Want
+from sizing.answers.fleet import Fleet, FleetWanted
 from sizing.answers.target import Answer
+from sizing.explain.fleet_words import PRICED_COLUMNS, fleet_columns, fleet_headline, fleet_notes, fleet_rows
 from sizing.explain.target_words import (
     NEAR_COLUMNS,
     WAY_COLUMNS,
@@ -14,6 +16,7 @@ from sizing.explain.target_words import (
     wants_words,
     way_rows,
 )
+from sizing.scenario.inputs import Scenario
 from sizing.sheet.parts import Section, copyable, paragraph, table
 
 WAYS, NEAREST = "What else could be set, on this rest", "The nearest points that fit"
@@ -26,6 +29,17 @@ def target_section(answer: Answer) -> Section:
     else:
         body = paragraph(f"See “{WAYS}” and “{NEAREST}” below.")
     return Section(f"Target: {headline(answer)}", paragraph(reasons(answer)) + body)
+
+
+def fleet_section(fleet: Fleet, wanted: FleetWanted, scenario: Scenario) -> Section:
+    """What carries a fleet's requests, every one at L."""
+    columns = fleet_columns(fleet)
+    priced = columns == PRICED_COLUMNS
+    widths = (17, 14, 10, 10, 14, 35) if priced else (20, 16, 12, 12, 40)
+    kinds = dict.fromkeys(range(1, 5 if priced else 4), "number") | {len(columns) - 1: "code"}
+    rows = table(columns, fleet_rows(fleet), widths, kinds)
+    notes = paragraph(fleet_notes(fleet, wanted, scenario, None), "note")
+    return Section("A fleet of such servers", paragraph(fleet_headline(fleet)) + rows + notes)
 
 
 def ways_section(answer: Answer) -> Section:

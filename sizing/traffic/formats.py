@@ -3,16 +3,22 @@
 Paths are dotted; [] is a list of records. Read where it is documented: docs/tutorials/working-with-profile-exports.md
 and docs/benchmark-modes/trace-replay.md of ai-dynamo/aiperf; src/guidellm/schemas/request_stats.py of
 vllm-project/guidellm; inference_perf/reportgen/base.py of kubernetes-sigs/inference-perf; the README of
-alibaba-edu/qwen-bailian-usagetraces-anon.
+alibaba-edu/qwen-bailian-usagetraces-anon; opentelemetry/proto/trace/v1/trace.proto of
+open-telemetry/opentelemetry-proto, as JSON, and the semantic conventions for generative AI; the README of
+HPMLL/BurstGPT; RequestStats in benchmarks/multi_turn/benchmark_serving_multi_turn.py of vllm-project/vllm; the request
+event of locustio/locust.
 """
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from sizing.traffic.layouts import (
+    ENDS,
     FAILURES,
     HASHES,
     SESSIONS,
+    STARTS,
+    TOOK,
     TURNS,
     Columns,
     Sign,
@@ -20,6 +26,7 @@ from sizing.traffic.layouts import (
     guess,
     missing_details,
     plain_name,
+    timed,
 )
 from sizing.traffic.opened import Place
 
@@ -48,7 +55,22 @@ class Format(NamedTuple):
     """Whether the records of one list are the turns of a session."""
     context: Context = "by the lengths"
     """What a turn's input is: the whole context, what the turn adds, or not said, so that its length has to show it."""
+    start: str = ""
+    end: str = ""
+    took: str = ""
+    """When a request came, when it ended, or how long it took."""
+    seconds: float | None = None
+    """The unit of these [s]; None where their names say it, or dates do."""
+    only: tuple[str, tuple[str, ...]] = ("", ())
+    """What tells requests from other records, and its values for requests; one without it is a request by its input."""
+    speaker: str = ""
+    """Where records are messages, who speaks; the words of an answer are in ANSWERS."""
 
+
+ANSWERS = ("assistant", "gpt", "model", "bot", "chatgpt", "ai")
+# gen_ai.operation.name of the spans that are a model's calls; those of agents hold the sum of their calls.
+_CALLS = ("chat", "text_completion", "generate_content")
+_SPAN = "resourceSpans[].scopeSpans[].spans[]"
 
 _AIPERF = Format(
     "AIPerf profile export",
@@ -58,6 +80,8 @@ _AIPERF = Format(
     (("error", "filled"), ("metadata.was_cancelled", "true")),
     session=("metadata.x_correlation_id", "metadata.conversation_id"),
     turn="metadata.turn_index",
+    start="metadata.request_start_ns",
+    end="metadata.request_end_ns",
 )
 
 _MOONCAKE = Format(
@@ -68,6 +92,17 @@ _MOONCAKE = Format(
     session=("session_id",),
     hashes="hash_ids",
     context="added",
+)
+
+# "some failure that Response tokens are 0s" (README of HPMLL/BurstGPT). Times are seconds from the first day.
+_BURSTGPT = Format(
+    "BurstGPT",
+    ("Timestamp", "Model", "Request tokens", "Response tokens", "Log Type"),
+    "Request tokens",
+    "Response tokens",
+    (("Response tokens", "zero"),),
+    start="Timestamp",
+    seconds=1.0,
 )
 
 FORMATS = (
@@ -83,6 +118,8 @@ FORMATS = (
         "benchmarks[].requests.successful[].prompt_tokens",
         "benchmarks[].requests.successful[].output_tokens",
         failed_lists=("benchmarks[].requests.errored[]", "benchmarks[].requests.incomplete[]"),
+        start="benchmarks[].requests.successful[].request_start_time",
+        end="benchmarks[].requests.successful[].request_end_time",
     ),
     Format(
         "inference-perf",
@@ -91,6 +128,9 @@ FORMATS = (
         "info.response_metrics.output_tokens",
         (("error", "filled"),),
         session=("info.session_id",),
+        start="start_time",
+        end="end_time",
+        seconds=1.0,
     ),
     Format(
         "inference-perf, before requests had metrics of their own",
@@ -98,6 +138,9 @@ FORMATS = (
         "info.input_tokens",
         "info.output_tokens",
         (("error", "filled"),),
+        start="start_time",
+        end="end_time",
+        seconds=1.0,
     ),
     Format(
         "agent trace with its requests in a list",
@@ -114,6 +157,30 @@ FORMATS = (
         "attributes.gen_ai.usage.output_tokens",
         (("attributes.error.type", "filled"), ("status.status_code", "status")),
         session=("attributes.gen_ai.conversation.id",),
+        start="start_time",
+        end="end_time",
+        only=("attributes.gen_ai.operation.name", _CALLS),
+    ),
+    Format(
+        "OpenTelemetry spans of generative AI, as OTLP JSON",
+        (f"{_SPAN}.attributes[].key", f"{_SPAN}.startTimeUnixNano"),
+        f"{_SPAN}.attributes{{gen_ai.usage.input_tokens}}",
+        f"{_SPAN}.attributes{{gen_ai.usage.output_tokens}}",
+        ((f"{_SPAN}.attributes{{error.type}}", "filled"), (f"{_SPAN}.status.code", "span")),
+        session=(f"{_SPAN}.attributes{{gen_ai.conversation.id}}",),
+        start=f"{_SPAN}.startTimeUnixNano",
+        end=f"{_SPAN}.endTimeUnixNano",
+        only=(f"{_SPAN}.attributes{{gen_ai.operation.name}}", _CALLS),
+    ),
+    *(
+        Format(
+            f"conversations with token counts, {turns} of {speaker} and {tokens}",
+            (f"{turns}[].{speaker}", f"{turns}[].{tokens}"),
+            f"{turns}[].{tokens}",
+            speaker=f"{turns}[].{speaker}",
+        )
+        for turns, speaker in (("conversations", "from"), ("conversation", "role"), ("messages", "role"))
+        for tokens in ("tokens", "num_tokens", "token_count", "n_tokens", "length")
     ),
     Format(
         "Bailian",
@@ -122,6 +189,8 @@ FORMATS = (
         "output_length",
         session=("chat_id",),
         context="whole",
+        start="timestamp",
+        seconds=1.0,
     ),
     _MOONCAKE,
     _MOONCAKE._replace(
@@ -137,6 +206,49 @@ FORMATS = (
         session=("conversation_id",),
         turn="input_num_turns",
         context="whole",
+        start="start_time_ms",
+        took="latency_ms",
+    ),
+    Format(
+        "Mooncake",
+        ("timestamp", "input_length", "output_length", "hash_ids"),
+        "input_length",
+        "output_length",
+        context="whole",
+        start="timestamp",
+        seconds=1e-3,
+    ),
+    Format(
+        "Azure 2023 and 2024",
+        ("TIMESTAMP", "ContextTokens", "GeneratedTokens"),
+        "ContextTokens",
+        "GeneratedTokens",
+        start="TIMESTAMP",
+    ),
+    _BURSTGPT._replace(
+        name="BurstGPT with sessions",
+        known_by=(*_BURSTGPT.known_by, "Session ID", "Elapsed time"),
+        session=("Session ID",),
+        took="Elapsed time",
+    ),
+    _BURSTGPT,
+    Format(
+        "LLMPerf",
+        ("number_input_tokens", "number_output_tokens", "error_code", "end_to_end_latency_s"),
+        "number_input_tokens",
+        "number_output_tokens",
+        (("error_code", "filled"), ("error_msg", "filled")),
+        took="end_to_end_latency_s",
+    ),
+    Format(
+        "Locust, a row a request",
+        ("request_type", "name", "response_time", "input_tokens", "output_tokens"),
+        "input_tokens",
+        "output_tokens",
+        (("exception", "filled"),),
+        start="start_time",
+        took="response_time",
+        seconds=1e-3,
     ),
 )
 
@@ -163,6 +275,16 @@ SUMMARIES = (
         "which report.request_lifecycle.per_request: true writes.",
     ),
     (
+        ("Type", "Name", "Request Count", "Failure Count"),
+        "holds Locust's statistics and not its requests: write a row in its request event for each, with the columns "
+        "input_tokens and output_tokens.",
+    ),
+    (
+        ("Timestamp", "User Count", "Type", "Name", "Requests/s"),
+        "holds Locust's statistics and not its requests: write a row in its request event for each, with the columns "
+        "input_tokens and output_tokens.",
+    ),
+    (
         ("benchmarks[].metrics.prompt_token_count",),
         "holds GuideLLM's statistics and not its requests: give the benchmarks.json that has them.",
     ),
@@ -170,6 +292,13 @@ SUMMARIES = (
 
 # Text in place of lengths: of AIPerf's and ShareGPT's conversations, and of prompts in general.
 TEXTS = ("messages", "conversations", "conversation", "turns", "prompt", "text_input", "text", "payload", "payloads")
+
+
+class Clock(NamedTuple):
+    """Where a time stands, and its unit [s]; None where dates or their size say it."""
+
+    place: Place
+    unit: float | None
 
 
 class Plan(NamedTuple):
@@ -189,13 +318,23 @@ class Plan(NamedTuple):
     hashes: Place | None = None
     turns_in_list: bool = False
     context: Context = "by the lengths"
+    start: Clock | None = None
+    end: Clock | None = None
+    took: Clock | None = None
+    only: Place | None = None
+    calls: tuple[str, ...] = ()
+    speaker: Place | None = None
 
 
 def plan_of(columns: Columns, places: Mapping[str, Place]) -> Plan:
     """A plan for columns known by name, with what stands beside them in the same record."""
     named = tuple(name for name in columns if name is not None)
     start = places[columns.length or str(columns.input)]
-    beside = {name: path for name, path in _by_leaf(_beside(start, places), places).items() if path not in named}
+    around = _beside(start, places)
+    beside = {name: path for name, path in _by_leaf(around, places).items() if path not in named}
+    clocks = {
+        name: Clock(places[path], unit) for path in reversed(around) for name, unit in (timed(_leaf(path, places)),)
+    }
     session = first(beside, SESSIONS)
     plan = Plan(
         start,
@@ -208,13 +347,28 @@ def plan_of(columns: Columns, places: Mapping[str, Place]) -> Plan:
         turn=places.get(first(beside, TURNS) or ""),
         hashes=places.get(first(beside, HASHES) or ""),
         turns_in_list=f'"{start.column}"{start.lists.removeprefix("$")}'.endswith(_TURN_LISTS),
+        start=_clock(clocks, STARTS),
+        end=_clock(clocks, ENDS),
+        took=_clock(clocks, TOOK),
     )
     known = next((row for row in FORMATS if _is(row, plan, places)), None)
     if known is None:
         return plan
     filled = _filled(known, places)
     turn, hashes = filled.turn or plan.turn, filled.hashes or plan.hashes
-    return filled._replace(failed=plan.failed, turn=turn, hashes=hashes)
+    failed = tuple(dict.fromkeys((*plan.failed, *filled.failed)))
+    return filled._replace(
+        failed=failed,
+        turn=turn,
+        hashes=hashes,
+        start=filled.start or plan.start,
+        end=filled.end or plan.end,
+        took=filled.took or plan.took,
+    )
+
+
+def _clock(clocks: Mapping[str, Clock], names: tuple[str, ...]) -> Clock | None:
+    return next((clocks[name] for name in names if name in clocks), None)
 
 
 def plan_of_format(places: Mapping[str, Place]) -> Plan | None:
@@ -268,12 +422,18 @@ def _is(row: Format, plan: Plan, places: Mapping[str, Place]) -> bool:
 
 
 def _filled(row: Format, places: Mapping[str, Place]) -> Plan:
+    places = {**places, **_attributes(row, places)}
     session = next((path for path in row.session if path in places), "")
+
+    def clock(path: str) -> Clock | None:
+        unit = row.seconds if row.seconds is not None else timed(path.rpartition(".")[2])[1]
+        return Clock(places[path], unit) if path in places else None
+
     return Plan(
         places[row.input],
-        places[row.output],
+        places[row.output] if row.output else None,
         None,
-        (row.input, row.output),
+        (row.input, row.output) if row.output else (row.input,),
         tuple((places[path], sign) for path, sign in row.failed if path in places),
         tuple(places[path] for path in row.failed_lists if path in places),
         places.get(session),
@@ -282,7 +442,24 @@ def _filled(row: Format, places: Mapping[str, Place]) -> Plan:
         places.get(row.hashes),
         row.turns_in_list,
         row.context,
+        clock(row.start),
+        clock(row.end),
+        clock(row.took),
+        places.get(row.only[0]),
+        row.only[1],
+        places.get(row.speaker),
     )
+
+
+def _attributes(row: Format, places: Mapping[str, Place]) -> dict[str, Place]:
+    """The places of a row that name one entry of a list of keys and values, written attributes{key}."""
+    paths = (row.input, row.output, *(path for path, _ in row.failed), *row.session, row.only[0])
+    found = {}
+    for path in paths:
+        held, _, key = path.removesuffix("}").partition("{")
+        if key and held in places:
+            found[path] = places[held]._replace(key=key)
+    return found
 
 
 def _beside(start: Place, places: Mapping[str, Place]) -> list[str]:
@@ -306,7 +483,10 @@ def _by_leaf(paths: list[str], places: Mapping[str, Place]) -> dict[str, str]:
     """Paths by the plain name of what stands at their end; a column by its whole name, whatever dots it has."""
     found: dict[str, str] = {}
     for path in paths:
-        place = places[path]
-        leaf = path if not place.field and not place.lists else path.rpartition(".")[2]
-        found.setdefault(plain_name(leaf), path)
+        found.setdefault(plain_name(_leaf(path, places)), path)
     return found
+
+
+def _leaf(path: str, places: Mapping[str, Place]) -> str:
+    place = places[path]
+    return path if not place.field and not place.lists else path.rpartition(".")[2]

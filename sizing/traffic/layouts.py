@@ -9,7 +9,8 @@ number_input_tokens and number_output_tokens in src/llmperf/common_metrics.py of
 and output_num_tokens in benchmarks/multi_turn/benchmark_serving_multi_turn.py of vllm-project/vllm; isl and osl in the
 reports of ai-dynamo/dynamo; gen_ai.usage.input_tokens and gen_ai.usage.output_tokens in the semantic conventions of
 OpenTelemetry for generative AI; input_toks and output_toks in the data set
-noddu/swe_multiturn-claude-trace-tokenized-qwen3.5 of huggingface.co.
+noddu/swe_multiturn-claude-trace-tokenized-qwen3.5 of huggingface.co; num_prompt_tokens and num_generation_tokens in
+FinishedRequestStats of vllm/v1/metrics/stats.py of vllm-project/vllm.
 """
 
 import re
@@ -32,6 +33,9 @@ PAIRS = (
     ("input_sequence_length", "output_sequence_length"),
     ("gen_ai_usage_input_tokens", "gen_ai_usage_output_tokens"),
     ("input_toks", "output_toks"),
+    ("num_prompt_tokens", "num_generation_tokens"),
+    ("prompt_tokens", "generation_tokens"),
+    ("prompt_tokens", "output_tokens"),
     ("isl", "osl"),
     ("input", "output"),
 )
@@ -50,7 +54,7 @@ ONLY_SGLANG = "sharegpt_output_len"  # an argument that only SGLang writes among
 
 # What a failed request is marked with, by the column's name, and how a value is read. LLMPerf writes error_code and
 # error_msg, AIPerf error and was_cancelled, BurstGPT nothing.
-Sign = Literal["filled", "true", "false", "status", "code"]
+Sign = Literal["filled", "true", "false", "status", "code", "span", "zero"]
 FAILURES: dict[str, Sign] = {
     "error": "filled",
     "errors": "filled",
@@ -93,6 +97,54 @@ SESSIONS = (
 )
 TURNS = ("turn", "turn_index", "turn_idx", "turn_id", "turn_number", "round", "round_index", "round_idx")
 HASHES = ("hash_ids",)
+
+# When a request came, when it ended, and how long it took, without the unit that may stand behind.
+STARTS = (
+    "start_time",
+    "started_at",
+    "start",
+    "start_timestamp",
+    "request_start",
+    "request_start_time",
+    "arrival_time",
+    "arrived_at",
+    "arrival",
+    "arrival_timestamp",
+    "submit_time",
+    "request_time",
+    "timestamp",
+    "created_at",
+    "time",
+    "ts",
+)
+ENDS = (
+    "end_time",
+    "ended_at",
+    "end",
+    "end_timestamp",
+    "request_end",
+    "request_end_time",
+    "finish_time",
+    "finished_at",
+    "completed_at",
+    "completion_time",
+)
+TOOK = (
+    "e2e_latency",
+    "e2e",
+    "end_to_end_latency",
+    "request_latency",
+    "latency",
+    "duration",
+    "elapsed_time",
+    "elapsed",
+    "response_time",
+    "total_time",
+)
+_UNIT = re.compile(
+    r"_(?:(unix_nano|nanos?|nanoseconds|ns)|(micros|microseconds|us)|(millis|milliseconds|ms)|(seconds|secs?|s))$"
+)
+_SECONDS = (1e-9, 1e-6, 1e-3, 1.0)
 
 
 class Columns(NamedTuple):
@@ -149,3 +201,17 @@ def missing_details(columns: Sequence[str]) -> str | None:
 def first(names: dict[str, str], wanted: Iterable[str]) -> str | None:
     """The column of the first name that there is."""
     return next((names[name] for name in wanted if name in names), None)
+
+
+def timed(name: str) -> tuple[str, float | None]:
+    """A name of a time without its unit, and that unit [s]; None where it has none.
+
+    >>> timed("latency_ms"), timed("startTimeUnixNano"), timed("Timestamp")
+    (('latency', 0.001), ('start_time', 1e-09), ('timestamp', None))
+    """
+    plain = plain_name(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))
+    found = _UNIT.search(plain)
+    if found is None:
+        return plain, None
+    unit = next(second for second, text in zip(_SECONDS, found.groups(), strict=True) if text)
+    return plain[: found.start()], unit

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from sizing.scenario.inputs import MAX_L
+from sizing.traffic.times import Times
 
 Array = Any  # a numpy array; numpy's own types cannot say which shape
 MAX_LENGTH = MAX_L  # longest request [tokens] of a trace: as long as the longest L
@@ -96,6 +97,10 @@ class Mix(NamedTuple):
     """What of the note is a warning, one a code."""
     buckets: "Buckets | None" = None
     """Where a file has buckets, what it says; the histograms above are then an estimate."""
+    times: "Times | None" = None
+    """What the times of a file say; None where it has none."""
+    busiest: "Mix | None" = None
+    """The requests of the busiest hour, where the times span more than one."""
 
     @property
     def lengths(self) -> Counts:

@@ -34,6 +34,8 @@ class Place(NamedTuple):
     """The path within a request; empty for the column itself."""
     kind: str = ""
     """The type of its JSON values; empty where it was not looked at."""
+    key: str = ""
+    """Where the value is a list of keys and values, as attributes of OTLP are, the key; empty for the value itself."""
 
 
 class View(NamedTuple):
@@ -98,10 +100,7 @@ class Opened(NamedTuple):
             if len({(place.column, place.lists) for place in places}) > 1:
                 self.file.fail("has its lengths in different lists: name columns that stand in one.", "columns")
             rows = self._records(places[0], rows)
-        texts = tuple(
-            f"json_extract_string({'record' if nested else self._json(place.column)}, {_literal('$' + place.field)})"
-            for place in places
-        )
+        texts = tuple(_text("record" if nested else self._json(place.column), place) for place in places)
         return View(rows, texts, tuple(f"TRY_CAST({text} AS DOUBLE)" for text in texts), nested)
 
     def _records(self, place: Place, rows: str) -> str:
@@ -152,6 +151,17 @@ class Opened(NamedTuple):
         }[self.file.kind]
 
 
+def _text(held: str, place: Place) -> str:
+    """SQL for a value as text; of a list of keys and values the one of its key, whatever type it is stated as."""
+    if not place.key:
+        return f"json_extract_string({held}, {_literal('$' + place.field)})"
+    entries = f"json_extract({held}, {_literal('$' + place.field + '[*]')})"
+    found = f"list_filter({entries}, lambda one: json_extract_string(one, '$.key') = {_literal(place.key)})[1]"
+    kinds = ("intValue", "stringValue", "doubleValue", "boolValue")
+    values = ", ".join(f"json_extract_string({found}, '$.value.{kind}')" for kind in kinds)
+    return f"coalesce({values})"
+
+
 def _named(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
@@ -167,6 +177,8 @@ def _spread(structure: Any, path: str, place: Place, found: dict[str, Place]) ->
                 _spread(inner, f"{path}.{key}", place._replace(field=f'{place.field}."{key}"'), found)
     elif isinstance(structure, list) and structure and isinstance(structure[0], dict):
         lists = (place.lists or "$") + place.field + "[*]"
+        if {"key", "value"} <= set(structure[0]):
+            found[path] = place._replace(kind="LIST")
         _spread(structure[0], f"{path}[]", Place(place.column, lists), found)
     else:
         found[path] = place._replace(kind=structure if isinstance(structure, str) else "LIST")

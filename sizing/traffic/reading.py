@@ -3,6 +3,8 @@
 import os
 from collections.abc import Mapping
 
+import numpy as np
+
 from sizing.basics.problems import shown
 from sizing.basics.units import requests_text
 from sizing.traffic.benchmarks import benchmark_requests
@@ -11,11 +13,12 @@ from sizing.traffic.layouts import Columns, guess, is_benchmark, plain_name
 from sizing.traffic.mix import Array, Mix, Said, mix_of, mix_of_lengths
 from sizing.traffic.opened import Opened, Place, opened
 from sizing.traffic.prometheus import has_buckets, read_api, read_metrics, read_table
-from sizing.traffic.rows import Progress, rows_of
+from sizing.traffic.rows import Progress, Requests, Rows, rows_of
+from sizing.traffic.times import times_of
 from sizing.traffic.trace_file import TraceError, TraceFile, trace_file
-from sizing.traffic.turns import Asked, Linked, linked
+from sizing.traffic.turns import Asked, Linked, from_messages, linked, numbered
 
-__all__ = ["Columns", "TraceError", "columns_of", "columns_to_name", "guess", "read_trace"]
+__all__ = ["Columns", "TraceError", "columns_of", "columns_to_name", "guess", "mix_of_requests", "read_trace"]
 
 _MAX_STEPS = 2**51  # of all requests: float64 counts twice as many exactly, as the mix with outputs doubled has
 _BLOCK = 2**20  # rows
@@ -80,15 +83,45 @@ def read_trace(
             if plan is None:
                 return read_api(trace)
             rows = rows_of(trace, plan, step)
-            found = Linked(rows.requests, None)
-            if rows.turns:
-                found = linked(file, rows.requests, rows.turns, plan.session_name, plan.context, turns)
+            found = _linked(file, rows, plan, turns)
     if progress:
         progress(_READ)
-    mix = _mix(file, found, rows.failed)
+    mix = _timed(file, found, rows)
     if progress:
         progress(1.0)
     return mix
+
+
+def _linked(file: TraceFile, rows: Rows, plan: Plan, turns: Asked | None) -> Linked:
+    """The requests with the contexts of their turns, where rows are turns or messages."""
+    if rows.answers is not None:
+        requests, note = from_messages(file, rows)
+        return Linked(requests, None, note)
+    if rows.turns is None:
+        return Linked(rows.requests, None)
+    came = rows.clocks.start if rows.clocks else None
+    if came is not None and not np.isfinite(came).all():
+        came = None
+    return linked(file, rows.requests, rows.turns, plan.session_name, plan.context, turns, came)
+
+
+def _timed(file: TraceFile, found: Linked, rows: Rows) -> Mix:
+    """The mix, with what its times say where it has some."""
+    mix = mix_of_requests(file, found, rows.failed)
+    if rows.clocks is None or rows.answers is not None or found.requests.times is not None:
+        return mix
+    requests = found.requests
+    contexts = requests.inputs if requests.outputs is None else requests.inputs + requests.outputs
+    session = None if rows.turns is None else numbered(rows.turns.session)
+    times = times_of(rows.clocks, contexts, session)
+    if times is None:
+        return mix
+    busiest = None
+    if times.busiest is not None:
+        held = times.busiest.within(rows.clocks)
+        inputs, outputs = requests.inputs[held], None if requests.outputs is None else requests.outputs[held]
+        busiest = mix_of_requests(file, Linked(Requests(inputs, outputs, None), found.said, found.note), 0)
+    return mix._replace(times=times, busiest=busiest)
 
 
 def _plan(trace: Opened, given: Columns) -> Plan | None:
@@ -160,7 +193,8 @@ def _listed(names: list[str], places: Mapping[str, Place]) -> str:
     return ", ".join(shown(name) for name in found[:_SHOWN]) + more
 
 
-def _mix(file: TraceFile, found: Linked, failed: int) -> Mix:
+def mix_of_requests(file: TraceFile, found: Linked, failed: int) -> Mix:
+    """The mix of requests that were read, with what there is to say of them; raises TraceError for too many."""
     inputs, outputs, times = found.requests
     if times is not None and _steps(inputs if outputs is None else outputs, times) > _MAX_STEPS:
         file.fail("counts more requests than can be told apart: divide every count by the same number.", "too_large")

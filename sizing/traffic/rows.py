@@ -10,7 +10,7 @@ import duckdb
 import numpy as np
 
 from sizing.basics.problems import shown
-from sizing.traffic.formats import Plan
+from sizing.traffic.formats import ANSWERS, Clock, Plan
 from sizing.traffic.layouts import Sign
 from sizing.traffic.mix import MAX_LENGTH, Array
 from sizing.traffic.opened import Opened, View
@@ -48,6 +48,14 @@ class Turns(NamedTuple):
     """Whether the file says which turn comes after which."""
 
 
+class Clocks(NamedTuple):
+    """When requests came and ended, in the order of the file [s]; NaN where the file does not say."""
+
+    start: Array
+    end: Array | None
+    """None where nothing says when any ended."""
+
+
 class Rows(NamedTuple):
     """What a file holds."""
 
@@ -55,23 +63,28 @@ class Rows(NamedTuple):
     failed: int
     """Requests that failed, and are left out."""
     turns: Turns | None
+    clocks: Clocks | None = None
+    answers: Array | None = None
+    """Where rows are messages of conversations, whether each is an answer."""
 
 
-_FALSE = "('false', '0', '0.0', 'no', 'f')"
-_TRUE = "('true', '1', '1.0', 'yes', 't')"
-_EMPTY = "('', 'null', 'none', 'nan', 'false', '0', '0.0', '-', 'no', '{}', '[]', '\"\"')"
-_BROKEN = "^(err|fail|cancel|abort|incomplete|time.?d?.?out|reject|drop)"  # how the words of a status begin
+FALSE = ("false", "0", "0.0", "no", "f")
+TRUE = ("true", "1", "1.0", "yes", "t")
+EMPTY = ("", "null", "none", "nan", "false", "0", "0.0", "-", "no", "{}", "[]", '""')
+BROKEN = "^(err|fail|cancel|abort|incomplete|time.?d?.?out|reject|drop)"  # how the words of a status begin
 
 
 def fails(sign: Sign, text: str) -> str:
     """SQL that is true for a request that failed, by a column's text; false where it says nothing."""
     plain = f"lower(trim({text}))"
     found = {
-        "filled": f"{plain} NOT IN {_EMPTY}",
-        "true": f"{plain} IN {_TRUE}",
-        "false": f"{plain} IN {_FALSE}",
-        "status": f"(regexp_matches({plain}, '{_BROKEN}') OR TRY_CAST({plain} AS DOUBLE) >= 400)",
+        "filled": f"{plain} NOT IN {EMPTY}",
+        "true": f"{plain} IN {TRUE}",
+        "false": f"{plain} IN {FALSE}",
+        "status": f"(regexp_matches({plain}, '{BROKEN}') OR TRY_CAST({plain} AS DOUBLE) >= 400)",
         "code": f"TRY_CAST({plain} AS DOUBLE) NOT BETWEEN 100 AND 399",
+        "span": f"{plain} IN ('2', 'status_code_error')",
+        "zero": f"TRY_CAST({plain} AS DOUBLE) = 0",
     }
     return f"coalesce({found[sign]}, false)"
 
@@ -81,12 +94,16 @@ def rows_of(trace: Opened, plan: Plan, progress: Progress | None) -> Rows:
     lengths = [plan.input] if plan.output is None else [plan.input, plan.output]
     read = [*lengths, plan.times] if plan.times else lengths
     bounds = [MAX_LENGTH] * len(lengths) + [MAX_COUNT] * (len(read) - len(lengths))
-    linked = [place for place in (plan.session, plan.turn, plan.hashes) if place and not plan.times]
-    places = [*read, *(place for place, _ in plan.failed), *linked]
+    beside = [plan.session, plan.turn, plan.hashes, *(clock.place for clock in _clocks(plan)), plan.speaker]
+    linked = [place for place in beside if place and not plan.times]
+    places = [*read, *(place for place, _ in plan.failed), *linked, *([plan.only] if plan.only else [])]
     view = trace.view(places)
     checks = view.texts[len(read) : len(read) + len(plan.failed)]
     bad = " OR ".join(fails(sign, text) for text, (_, sign) in zip(checks, plan.failed, strict=True))
-    links = _links(plan, view, dict(zip(map(id, linked), view.texts[len(read) + len(checks) :], strict=True)))
+    texts = dict(zip(map(id, linked), view.texts[len(read) + len(checks) :], strict=False))
+    if plan.only:
+        view = view._replace(rows=f"(FROM {view.rows} WHERE {_is_request(plan, view)})")
+    links = _links(plan, texts) | _times(plan, texts)
     numbers = [f"{view.numbers[at]} AS n{at}" for at in range(len(read))]
     inner = ", ".join(
         [*numbers, *(f"{sql} AS {name}" for name, sql in links.items()), *([f"{bad} AS bad"] if bad else [])]
@@ -114,20 +131,73 @@ def rows_of(trace: Opened, plan: Plan, progress: Progress | None) -> Rows:
             "too_large",
         )
     times = values[len(lengths)] if plan.times else None
-    if any(np.ma.is_masked(column) for column in values) or not _in_bounds(values[: len(lengths)], times):
+    least = 0 if plan.speaker else 1
+    masked = any(np.ma.is_masked(column) for column in values)
+    if masked or not _in_bounds(values[: len(lengths)], times, least):
         _name_fault(faults)
     requests = Requests(values[0], None if plan.output is None else values[1], times)
     ordered = plan.turn is not None or plan.turns_in_list
     turns = Turns(found["session"], found.get("turn"), found.get("first"), ordered) if "session" in found else None
-    return Rows(requests, failed, turns)
+    answers = found["answer"] if plan.speaker else None
+    return Rows(requests, failed, turns, _read_clocks(found), answers)
 
 
-def _links(plan: Plan, view: View, texts: dict[int, str]) -> dict[str, str]:
+def _clocks(plan: Plan) -> list[Clock]:
+    """The times that are read: when a request came, and when it ended or how long it took."""
+    if plan.start is None:
+        return []
+    after = plan.end or plan.took
+    return [plan.start, *([after] if after else [])]
+
+
+def _times(plan: Plan, texts: dict[int, str]) -> dict[str, str]:
+    """SQL for times [s], by the name they get; empty where rows have none."""
+    clocks = [] if plan.times else _clocks(plan)
+    names = ("came", "ended" if plan.end else "took")
+    return {name: _second(texts[id(clock.place)], clock.unit, name) for name, clock in zip(names, clocks, strict=False)}
+
+
+def _second(text: str, unit: float | None, name: str) -> str:
+    """SQL for a time [s]: a number in its unit, or a date. Without a unit the size of a number shows that of an epoch;
+    nothing shows that of a shorter one.
+    """
+    number = f"TRY_CAST({text} AS DOUBLE)"
+    if unit is not None:
+        return f"coalesce({number} * {unit!r}, epoch(TRY_CAST({text} AS TIMESTAMP)))"
+    if name == "took":
+        return "NULL::DOUBLE"
+    epoch = " ".join(f"WHEN {number} >= {least!r} THEN {number} * {second!r}" for least, second in _EPOCHS)
+    return f"CASE {epoch} ELSE epoch(TRY_CAST({text} AS TIMESTAMP)) END"
+
+
+_EPOCHS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3), (1e8, 1.0))  # of 1973 and later, and the unit [s]
+
+
+def _read_clocks(found: dict[str, Array]) -> Clocks | None:
+    if "came" not in found:
+        return None
+    came, ended, took = (
+        np.ma.filled(found[name].astype(np.float64), np.nan) if name in found else None
+        for name in ("came", "ended", "took")
+    )
+    return Clocks(came, ended if took is None else came + took)
+
+
+def _is_request(plan: Plan, view: View) -> str:
+    """SQL for whether a record is a request, where a file has others too."""
+    calls = ", ".join(f"'{word}'" for word in plan.calls)
+    return f"coalesce({view.texts[-1]} IN ({calls}), {view.texts[0]} IS NOT NULL)"
+
+
+def _links(plan: Plan, texts: dict[int, str]) -> dict[str, str]:
     """SQL for what links turns, by the name it gets; empty where nothing does."""
-    if plan.times or (plan.session is None and not plan.turns_in_list):
+    if plan.times or (plan.session is None and not plan.turns_in_list and not plan.speaker):
         return {}
     text = texts[id(plan.session)] if plan.session else "owner"
     found = {"session": f"CASE WHEN {text} IS NOT NULL THEN hash({text}) END"}
+    if plan.speaker:
+        words = ", ".join(f"'{word}'" for word in ANSWERS)
+        found["answer"] = f"coalesce(lower(trim({texts[id(plan.speaker)]})) IN ({words}), false)"
     if plan.turn:
         found["turn"] = f"TRY_CAST({texts[id(plan.turn)]} AS DOUBLE)"
     if plan.hashes:
@@ -171,9 +241,9 @@ def _whole(number: str, most: int) -> str:
     return f"CASE WHEN {number} BETWEEN 0 AND {most} AND {number} = floor({number}) THEN {number}::INTEGER END"
 
 
-def _in_bounds(lengths: list[Array], times: Array | None) -> bool:
+def _in_bounds(lengths: list[Array], times: Array | None, least: int) -> bool:
     totals = lengths[0] if len(lengths) == 1 else lengths[0] + lengths[1]
-    return bool(totals.min() > 0 and totals.max() <= MAX_LENGTH and (times is None or times.min() > 0))
+    return bool(totals.min() >= least and totals.max() <= MAX_LENGTH and (times is None or times.min() > 0))
 
 
 class _Faults(NamedTuple):

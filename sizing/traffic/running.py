@@ -9,12 +9,13 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+from sizing.answers.fleet import AS_SET, BALANCED, BEST, Carrier, flag_now, with_best
 from sizing.answers.optimum import Optimum, best_split
 from sizing.answers.solve import Sizing, solve
 from sizing.basics.problems import Refusal
 from sizing.basics.units import flag_ratio, ratio_text, stated_ratio_text
 from sizing.engine.rank import rank_of
-from sizing.engine.slots import is_pinned, pin_from_slots, pin_is_ignored, ratio_is_ignored, slots_unpinned
+from sizing.engine.slots import pin_from_slots, pin_is_ignored, slots_unpinned
 from sizing.engine.split import Split, solve_split
 from sizing.releases.flags import PIN, RATIO
 from sizing.scenario.inputs import Scenario
@@ -115,6 +116,12 @@ def traffic_of(scenario: Scenario, mix: Mix, risk: float) -> Traffic:
     )
 
 
+def busiest_of(traffic: Traffic) -> Traffic | None:
+    """The same deployment solved for the requests of the busiest hour; None where the file has no such hour."""
+    busiest = traffic.mix.busiest
+    return None if busiest is None else traffic_of(traffic.sizing.scenario, busiest, traffic.risk)
+
+
 def _whole(split: Split, mix: Mix, risk: float) -> int:
     carried = most_in_flight(held(mix.spans, whole=True), split.kv_tokens, (risk,), sought=split.admitted)
     return min(split.admitted, carried)
@@ -162,20 +169,11 @@ def _short(one: Held, requests: int, tokens: int) -> tuple[float, float]:
 def _ways(sizing: Sizing, optimum: Optimum | None, mix: Mix, risk: float) -> tuple[Way, ...]:
     """Every way that the engine accepts, also where two of them are the same."""
     found: tuple[tuple[WayName, str | None, object], ...] = (
-        ("as set", _flag_now(sizing), sizing.now),
+        ("as set", flag_now(sizing), sizing.now),
         ("best for this traffic", *_best(sizing, optimum)),
         ("r* of the mean length", f"{RATIO} {ratio_text(flag_ratio(sizing.r_star))}", sizing.balanced),
     )
     return tuple(_way(name, flag, split, mix, risk) for name, flag, split in found if flag and isinstance(split, Split))
-
-
-def _flag_now(sizing: Sizing) -> str:
-    scenario = sizing.scenario
-    if is_pinned(sizing.resolved):
-        return f"{PIN} {scenario.max_mamba_cache_size}"
-    if ratio_is_ignored(sizing.resolved):
-        return f"--max-running-requests {scenario.max_running_requests or 'unset'}"
-    return f"{RATIO} {stated_ratio_text(sizing.ratio_now)}"
 
 
 def _best(sizing: Sizing, optimum: Optimum | None) -> tuple[str | None, Split | Refusal | None]:
@@ -202,3 +200,19 @@ def _way(name: WayName, flag: str, split: Split, mix: Mix, risk: float) -> Way:
         tail_doubled=serve(split, longer, risk),
         outputs_doubled=serve(split, held(outputs), risk) if outputs else None,
     )
+
+
+_IN_A_FLEET: dict[WayName, str] = {"as set": AS_SET, "r* of the mean length": BALANCED, "best for this traffic": BEST}
+
+
+def carriers_of(traffic: Traffic) -> tuple[Carrier, ...]:
+    """The ways to set a server for this traffic, with what each runs at the risk; the best of them is the last."""
+    ranks = traffic.sizing.scenario.attn_dp_size
+    found = [
+        Carrier(name, way.flag, way.now.runs * ranks)
+        for of, name in _IN_A_FLEET.items()
+        for way in traffic.ways
+        if way.name == of
+    ]
+    stated = [carrier for carrier in found if carrier.name != BEST]
+    return with_best(stated, [carrier for carrier in found if carrier.name == BEST])

@@ -116,7 +116,7 @@ def _each(traffic: Traffic, workload: Workload) -> tuple[int, int, int]:
     """Sessions of one rank, the fullest one; slots and tokens of each."""
     scenario = traffic.sizing.scenario
     tokens = workload.session_tokens or scenario.L
-    return -(-workload.idle_sessions // scenario.attn_dp_size), workload.checkpoints, tokens
+    return -(-(workload.idle_sessions or 0) // scenario.attn_dp_size), workload.checkpoints, tokens
 
 
 def _tokens_left(traffic: Traffic, runs: int, kv_tokens: int) -> int:

@@ -127,7 +127,7 @@ def _unpacked(file: Path, found: TraceFile) -> tuple[int, bytes]:
         with gzip.open(file) as stream:
             head = stream.read(_PEEK)
             size = len(head)
-            while block := cast(BinaryIO, stream).read(_BLOCK):
+            while block := cast("BinaryIO", stream).read(_BLOCK):
                 size += len(block)
                 if size > MAX_BYTES:
                     found.fail(_too_large(f"holds more than {MAX_BYTES / 2**30:.0f} GiB", found.name), "too_large")

@@ -12,7 +12,7 @@ import numpy as np
 from sizing.basics.problems import shown
 from sizing.traffic.formats import Context
 from sizing.traffic.mix import MAX_LENGTH, Array, Said
-from sizing.traffic.rows import Requests, Turns
+from sizing.traffic.rows import Requests, Rows, Turns
 from sizing.traffic.trace_file import TraceFile
 
 MOST = 0.9  # [-] of the turns that follow another, for what holds for all of them in a file without slips
@@ -30,17 +30,25 @@ class Linked(NamedTuple):
 
 
 def linked(
-    file: TraceFile, requests: Requests, turns: Turns, name: str, context: Context, asked: Asked | None
+    file: TraceFile,
+    requests: Requests,
+    turns: Turns,
+    name: str,
+    context: Context,
+    asked: Asked | None,
+    start: Array | None = None,
 ) -> Linked:
     """Requests of which rows are turns; `context` is what the format says of them, `asked` what the user says.
+
+    Turns follow each other by their numbers, else by when they came (`start` [s]), else as the file has them.
 
     Raises TraceError where a context becomes longer than any request.
     """
     outputs = requests.outputs
     if outputs is None:
         return Linked(requests, None)
-    session = _numbered(turns.session)
-    order = np.lexsort((_ordered(turns.turn, len(session)), session))
+    session = numbered(turns.session)
+    order = np.lexsort((_ordered(turns.turn, start, len(session)), session))
     session, inputs, outputs = session[order], np.ma.getdata(requests.inputs)[order], np.ma.getdata(outputs)[order]
     after = np.flatnonzero(session[1:] == session[:-1]) + 1  # turns that follow another
     if not len(after):
@@ -52,9 +60,10 @@ def linked(
     if held == "whole":
         return Linked(requests, None, f"{of}, each with its whole context.")
     if held == "added":
-        contexts = _added_up(file, session, inputs, outputs)
+        contexts = np.empty(len(order), np.int64)
+        contexts[order] = _added_up(file, session, inputs, outputs)
         return Linked(
-            Requests(contexts, outputs, None),
+            Requests(contexts, requests.outputs, None),
             Said(
                 "multi_turn",
                 f"{of} that hold what a turn adds: the context of each is what came before plus what it adds. Taken as "
@@ -95,18 +104,18 @@ def _judged(
     return "added" if ordered and (now < before).mean() >= HALF else "unclear"
 
 
-def _numbered(session: Array) -> Array:
+def numbered(session: Array) -> Array:
     """Sessions by number; a row that names none is one of its own."""
     mask = np.ma.getmaskarray(session)
     _, numbers = np.unique(np.ma.getdata(session), return_inverse=True)
     return np.where(mask, len(session) + np.arange(len(session)), numbers)
 
 
-def _ordered(turn: Array | None, size: int) -> Array:
-    """What orders the turns of a session; where some have no number the file's order does."""
-    if turn is None or np.ma.is_masked(turn):
-        return np.arange(size)
-    return np.ma.getdata(turn)
+def _ordered(turn: Array | None, start: Array | None, size: int) -> Array:
+    """What orders the turns of a session."""
+    if turn is not None and not np.ma.is_masked(turn):
+        return np.ma.getdata(turn)
+    return np.arange(size) if start is None else start
 
 
 def _added_up(file: TraceFile, session: Array, inputs: Array, outputs: Array) -> Array:
@@ -129,3 +138,22 @@ def first_turns(inputs: Array) -> bool:
         return False
     changes = np.flatnonzero(np.concatenate(([True], inputs[1:] != inputs[:-1], [True])))
     return bool((np.diff(changes) >= 2).all())
+
+
+def from_messages(file: TraceFile, rows: Rows) -> tuple[Requests, str]:
+    """The requests of conversations given as messages with their tokens, and a sentence on them.
+
+    Each answer is a request: its context is all that stands before it in its conversation. Raises TraceError.
+    """
+    assert rows.turns is not None
+    assert rows.answers is not None
+    answers, tokens = np.ma.getdata(rows.answers).astype(bool), np.ma.getdata(rows.requests.inputs)
+    session = numbered(rows.turns.session)
+    order = np.argsort(session, kind="stable")
+    contexts = _added_up(file, session[order], tokens[order], np.zeros_like(tokens))
+    before, answers, tokens = contexts - tokens[order], answers[order], tokens[order]
+    kept = answers & (contexts > 0)
+    if not kept.any():
+        file.fail("holds no answer of a model: give conversations with the tokens of every message.", "columns")
+    said = "Each answer of a conversation is a request, and its context all that stands before it."
+    return Requests(before[kept], tokens[kept], None), said

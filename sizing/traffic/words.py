@@ -4,14 +4,16 @@ Requests, slots and tokens are per rank, and the words say so where there is mor
 """
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from sizing.basics.units import count, number, percent, ratio_range_text, requests_text
 from sizing.engine.slots import pin_is_ignored
 from sizing.explain.launch_flags import pin_words
 from sizing.traffic.held import Held
 from sizing.traffic.mix import Counts, Mix
-from sizing.traffic.running import LONG, MODEL_ERROR, Served, Traffic, Way, WayName
+from sizing.traffic.running import LONG, MODEL_ERROR, Served, Traffic, Way, WayName, busiest_of
 from sizing.traffic.sessions import Residency, Room
+from sizing.traffic.times import EPOCH, HOUR, Times
 
 QUANTILES = (0.5, 0.95, 0.99)
 LENGTH_COLUMNS = ("tokens", "mean", "p50", "p95", "p99", "longest")
@@ -293,3 +295,62 @@ def room_words(room: Room | None, traffic: Traffic) -> str:
         f"To keep all of them, {requests_text(room.runs)}{ranks(traffic)} at most: --max-mamba-cache-size {room.pin} "
         f"--max-running-requests {room.asked}. Without the second flag new requests take the sessions' slots."
     )
+
+
+def times_words(traffic: Traffic) -> str:
+    """What the times of a file say, a line each: how often requests come, what is in flight, the busiest hour and the
+    split for it, and sessions that wait; empty where it has no times.
+    """
+    times = traffic.mix.times
+    if times is None:
+        return ""
+    said = [in_flight_words(times)]
+    if times.busiest is not None:
+        said.append(_busiest_words(traffic, times))
+    if waiting := times.waiting:
+        bound = " at most, for the file does not say when turns ended" if waiting.at_most else ""
+        said.append(
+            f"Between turns, of {count(waiting.sessions)} sessions with several: {number(waiting.mean, 1)} in the mean "
+            f"over time, p95 {count(waiting.p95)}, the most {count(waiting.most)}{bound}; one that waits has "
+            f"{count(waiting.tokens)} tokens in the mean. The p95 counts where no number of sessions is stated."
+        )
+    return "\n".join(said)
+
+
+def in_flight_words(times: Times) -> str:
+    """How often the requests of a file came, and what was in flight."""
+    said = f"The file spans {_lasting(times.span)} at {number(times.rate, 3)} requests a second"
+    found = times.in_flight
+    if found is None:
+        return f"{said}; when they ended is not in it, so what is in flight is not known."
+    return (
+        f"{said}. In flight: {number(found.little, 1)} in the mean by Little's law (x {number(found.stay, 1)} s each), "
+        f"{number(found.mean, 1)} counted, p95 {count(found.p95)}, the most {count(found.most)}."
+    )
+
+
+def _busiest_words(traffic: Traffic, times: Times) -> str:
+    found, solved = times.busiest, busiest_of(traffic)
+    assert found is not None
+    at = times.first + found.start
+    when = f" ({datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC)" if times.first > EPOCH else ""
+    held = (
+        f"{requests_text(found.requests)} came"
+        if found.mean is None
+        else f"{number(found.mean, 1)} in flight in the mean and {count(found.most or 0)} at most"
+    )
+    said = f"Busiest hour: from {_lasting(found.start)} after the first request{when}, {held}."
+    best = solved.way("best for this traffic") if solved else None
+    if best is None or solved is None:
+        return said
+    length = count(solved.sizing.scenario.L)
+    runs = f"{best.flag} runs {count(best.now.runs)}{ranks(traffic)}"
+    return f"{said} For its requests, {length} tokens in the mean: {runs}."
+
+
+def _lasting(seconds: float) -> str:
+    """A time in a unit that suits it."""
+    for unit, name in ((86_400.0, "days"), (HOUR, "h"), (60.0, "min")):
+        if seconds >= 2 * unit:
+            return f"{number(seconds / unit, 1)} {name}"
+    return f"{number(seconds, 1)} s"

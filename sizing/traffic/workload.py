@@ -10,6 +10,7 @@ from sizing.basics.problems import Problem, from_validation
 from sizing.scenario.inputs import MAX_L, MAX_REQUESTS, Tokens, Whole
 from sizing.traffic.mix import Mix
 from sizing.traffic.shapes import LogNormal, mix_of_shape
+from sizing.traffic.times import Times
 
 Shape = Literal["chat", "RAG", "agent", "log-normal"]
 
@@ -35,12 +36,13 @@ class Workload(LogNormal):
     """The four numbers above count for “log-normal” alone."""
     risk_percent: Annotated[float, Field(ge=0.01, le=50, allow_inf_nan=False)] = 1.0
     """The share of time in which KV may overflow [%]."""
-    idle_sessions: Annotated[Whole, Field(ge=0, le=MAX_REQUESTS)] = 0
-    """Sessions between turns [of the deployment]."""
+    idle_sessions: Annotated[Whole, Field(ge=0, le=MAX_REQUESTS)] | None = None
+    """Sessions between turns [of the deployment]; None is what the times of a file show, else none."""
     checkpoints: Annotated[Whole, Field(ge=1, le=1024)] = 1
     """States that each keeps [slots]."""
     session_tokens: Annotated[Tokens, Field(ge=1, le=MAX_L)] | None = None
-    """KV that each keeps [tokens]; None is the mean length of the traffic."""
+    """KV that each keeps [tokens]; None is what the sessions of a file that wait have, else the mean length of the
+    traffic."""
 
     @property
     def risk(self) -> float:
@@ -52,10 +54,26 @@ class Workload(LogNormal):
         return self.model_dump(exclude_defaults=True)
 
 
+def with_waiting(workload: Workload, times: Times | None) -> Workload:
+    """The workload with the sessions that the times of a file show, where it states none: the p95 over time of how
+    many wait, and the mean over time of the context that one has.
+    """
+    if workload.idle_sessions is not None or times is None or times.waiting is None:
+        return workload
+    waiting = times.waiting
+    found = {"idle_sessions": min(waiting.p95, MAX_REQUESTS)}
+    if workload.session_tokens is None and waiting.tokens:
+        found["session_tokens"] = waiting.tokens
+    return workload.model_copy(update=found)
+
+
 @lru_cache(maxsize=16)
 def mix_of_workload(workload: Workload) -> Mix:
     """The mix that the shape makes."""
     return mix_of_shape(workload.shape, workload)
+
+
+WHERE_EMPTY = {"idle_sessions": "what the file's times show", "session_tokens": "what waits, or the mean length"}
 
 
 def read_workload(values: Mapping[str, Any]) -> Workload | list[Problem]:

@@ -92,7 +92,9 @@ def ask(python: str, tool: str, models: Iterable[str], length: int) -> Tool:
     configs = {model: entry(model).config for model in models}
     command = [python, str(ASK), tool, str(length)]
     try:
-        run = subprocess.run(command, input=json.dumps(configs), capture_output=True, text=True, timeout=LIMIT_S)
+        run = subprocess.run(
+            command, check=False, input=json.dumps(configs), capture_output=True, text=True, timeout=LIMIT_S
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotAskError(f"{tool}: {error}") from error
     if run.returncode:

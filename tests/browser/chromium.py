@@ -40,7 +40,7 @@ def _playwrights_own() -> str | None:
 
 def _starts(path: str) -> bool:
     """A downloaded browser can lack libraries that only the system's package manager brings."""
-    return subprocess.run([path, "--version"], capture_output=True).returncode == 0
+    return subprocess.run([path, "--version"], check=False, capture_output=True).returncode == 0
 
 
 def _download() -> bool:

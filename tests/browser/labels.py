@@ -1,5 +1,7 @@
 """Scripts that ask a page which labels of its figures are cut off or cover each other."""
 
+from pathlib import Path
+
 # Plotly has redrawn the figure to the width that its frame has now.
 FILLED = """() => [...document.querySelectorAll('[data-figure]')].every((figure) =>
   Math.abs(figure.querySelector('.main-svg').getBoundingClientRect().width - figure.clientWidth) < 2)"""
@@ -22,3 +24,6 @@ OVERLAPPING = """() => [...document.querySelectorAll('[data-figure]')].flatMap((
       && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4
   ).map(([other]) => figure.dataset.figure + ': ' + one.textContent + ' / ' + other.textContent));
 })"""
+
+HERE = Path(__file__).parent
+STRUCK, FAINT = ((HERE / name).read_text(encoding="utf-8") for name in ("struck.js", "faint.js"))

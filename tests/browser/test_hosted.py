@@ -128,7 +128,7 @@ def visitor(chromium: Browser) -> Iterator[Page]:
 def test_all_of_it_works_and_a_killed_server_loses_nothing(hosted: Hosted, visitor: Page) -> None:
     """Pages, figures, an upload and a moved slider; then the server dies, and the other has all inputs."""
     page = visitor
-    page.goto(f"{hosted.url}clamped")
+    page.goto(f"{hosted.url}log")
     page.get_by_test_id("stFileUploader").locator("input[type=file]").set_input_files(LOG)
     expect(page.get_by_text("51 requests run at L = 9,216").first).to_be_visible()
     page.goto(f"{hosted.url}?L=16384&tp_size=4&rest_gib=28&want=64")

@@ -40,7 +40,8 @@ def test_no_label_is_cut_off_or_covered(page: Page, base_url: str, query: str, w
 
 def test_a_config_is_uploaded(page: Page, base_url: str) -> None:
     """A config.json from the disk is sized in place of the sidebar's model, and leads to the balance page,
-    which knows its bytes and asks for its rest."""
+    which knows its bytes and asks for its rest.
+    """
     open_model(page, f"{base_url}/model?tp_size=1")
     page.get_by_text("A model of your own: config.json").click()
     buffer = json.dumps(entry("Qwen/Qwen3.5-0.8B").config).encode()

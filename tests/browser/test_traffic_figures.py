@@ -11,7 +11,7 @@ from sizing.figures import LIGHT, painted
 from sizing.figures.theme import Figure
 from sizing.figures.traffic import lengths_figure, needs_figure, overflow_figure
 from sizing.traffic.running import Traffic
-from tests.browser.labels import CLIPPED, OVERLAPPING
+from tests.browser.labels import CLIPPED, OVERLAPPING, STRUCK
 from tests.traffic_cases import DEPLOYMENTS, traffic_case
 
 # [px] About what a page of 1440 leaves, where labels have least room. The font here is wider than the page's own, so
@@ -39,5 +39,5 @@ def test_no_label_is_cut_or_covered(page: Page, which: str) -> None:
     for name, (width, height) in [*sizes.items(), ("usual", SLIDE)]:
         figure = painted(MAKE[which](traffic_case(name)), LIGHT)
         page.evaluate(DRAW, [json.loads(json.dumps(figure)), width, height])
-        found = page.evaluate(CLIPPED), page.evaluate(OVERLAPPING)
-        assert found == ([], []), f"{name} at {width} px"
+        found = [each for asked in (CLIPPED, OVERLAPPING, STRUCK) for each in page.evaluate(asked)]
+        assert found == [], f"{name} at {width} px"

@@ -13,8 +13,16 @@ HOSTILE = "<img src=x onerror=alert(1)> **bold** [x](javascript:alert(1)) $x$ `c
 
 def open_log(page: Page, url: str) -> None:
     """Load the page and wait for its boxes."""
-    page.goto(f"{url}/clamped")
+    page.goto(f"{url}/log")
     expect(page.get_by_role("textbox", name="or paste the log")).to_be_visible(timeout=SECONDS)
+
+
+def test_a_link_to_the_former_address_opens(page: Page, base_url: str) -> None:
+    """/clamped was this page's address: a link to it still brings its inputs."""
+    page.goto(f"{base_url}/clamped?L=16384&tp_size=4")
+    expect(page.get_by_role("textbox", name="or paste the log")).to_be_visible(timeout=SECONDS)
+    expect(page).to_have_url(f"{base_url}/log?L=16384&tp_size=4")
+    expect(page.get_by_role("textbox", name="L, exact")).to_have_value("16384")
 
 
 def fill(page: Page, name: str, text: str) -> None:

@@ -1,0 +1,73 @@
+// Words and tables of a page, from the Markdown that blocks.py writes: headings, paragraphs, lists and tables with plain
+// cells. What did not change stays in the document as it is, down to the cell, so that a move of a slider costs only
+// what it changes. Every text is set as text: none becomes markup.
+
+const ESCAPED = /\\([^\w\s])/g;
+
+// The text of a piece: bold between two stars, and nothing else that is marked.
+function inline(element, source) {
+  if (element.source === source) return element;
+  element.source = source;
+  const marked = source.replace(ESCAPED, (_, sign) => String.fromCharCode(0xe000 + sign.charCodeAt(0)));
+  const plain = (text) => text.replace(/[\ue000-\ue07f]/g, (sign) => String.fromCharCode(sign.charCodeAt(0) - 0xe000));
+  const pieces = marked.split(/(\*\*|  \n)/);
+  let bold = false;
+  const found = [];
+  for (const piece of pieces) {
+    if (piece === "**") bold = !bold;
+    else if (piece === "  \n") found.push(document.createElement("br"));
+    else if (piece) found.push(bold ? Object.assign(document.createElement("strong"), { textContent: plain(piece) }) : plain(piece));
+  }
+  if (found.length === 1 && typeof found[0] === "string" && element.firstChild?.nodeType === 3 && element.childNodes.length === 1) element.firstChild.data = found[0];
+  else element.replaceChildren(...found);
+  return element;
+}
+
+const cells = (line) => line.slice(2, -2).split(" | ");
+
+// As many children of that name as there are sources, each patched in place.
+function children(parent, name, sources, patch) {
+  while (parent.children.length > sources.length) parent.lastElementChild.remove();
+  sources.forEach((source, index) => patch(parent.children[index] ?? parent.appendChild(document.createElement(name)), source, index));
+}
+
+function table(element, source) {
+  const [head, marks, ...rows] = source.split("\n");
+  const right = cells(marks).map((mark) => mark.endsWith(":"));
+  const set = (cell, text, index) => {
+    inline(cell, text);
+    if (cell.style.textAlign !== (right[index] ? "right" : "left")) cell.style.textAlign = right[index] ? "right" : "left";
+  };
+  const thead = element.tHead ?? element.createTHead(), tbody = element.tBodies[0] ?? element.createTBody();
+  children(thead, "tr", [head], (row, line) => children(row, "th", cells(line), set));
+  children(tbody, "tr", rows, (row, line) => {
+    if (row.source === line) return;
+    row.source = line;
+    children(row, "td", cells(line), set);
+  });
+}
+
+const KINDS = [
+  ["H4", (source) => source.startsWith("#### "), (element, source) => inline(element, source.slice(5))],
+  ["TABLE", (source) => source.startsWith("| "), table],
+  ["UL", (source) => source.startsWith("- "), (element, source) => children(element, "li", source.split("\n- "), (item, line, index) => inline(item, index ? line : line.slice(2)))],
+  ["P", () => true, inline],
+];
+
+export default function ({ data, parentElement }) {
+  const root = parentElement.querySelector(".words");
+  const blocks = data.markdown.split("\n\n").filter(Boolean);
+  while (root.children.length > blocks.length) root.lastElementChild.remove();
+  blocks.forEach((source, index) => {
+    const [name, , patch] = KINDS.find(([, fits]) => fits(source));
+    let element = root.children[index];
+    if (element?.block === source) return;
+    if (element?.tagName !== name) {
+      const made = document.createElement(name);
+      element ? element.replaceWith(made) : root.append(made);
+      element = made;
+    }
+    element.block = source;
+    patch(element, source);
+  });
+}

@@ -1,0 +1,72 @@
+"""One input moved, everything else as it is set: at each stop the integers that `solve` gives, as arrays.
+
+A page sends these with a figure, so that a hand on the figure is answered at once with numbers that are solved.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from sizing.answers.curves import L_HIGH, L_LOW
+from sizing.answers.sweep import RATIO, ratios_over
+from sizing.basics.units import flag_ratio
+from sizing.engine.limits import LimitName, requests_by_limit
+from sizing.engine.pools import pools_from_slots, starts
+from sizing.engine.rank import rank_as_set
+from sizing.engine.slots import slots_taken
+from sizing.scenario.inputs import MAX_L, Scenario
+
+OCTAVE = 16  # stops in each doubling of L: twice those of the slider, which are among them
+
+
+class Along(BaseModel):
+    """One input at its stops. Arrays of one shape; requests and tokens are per rank, as those of `Split` are."""
+
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
+
+    name: Literal["L", "mamba_full_memory_ratio"]
+    at: tuple[int | float, ...]
+    """L [tokens] or the ratio [-], rising."""
+    clamp: Any
+    kv_cap: Any
+    kv_tokens: Any
+    runs: Any
+    binding: tuple[LimitName, ...]
+    """The limit that decides what runs."""
+    refused: Any
+    """Where the engine refuses to start; the numbers there mean nothing."""
+
+
+def along(scenario: Scenario, name: Literal["L", "mamba_full_memory_ratio"], at: Sequence[float]) -> Along:
+    """Solve the scenario at every stop; moving the ratio sets the split by it. Raises RefusedError like `solve`."""
+    base = scenario.model_copy(update={"split": "ratio"}) if name == RATIO else scenario
+    rank = rank_as_set(base)
+    values = np.array(at)
+    L = values if name == "L" else base.L
+    pools = pools_from_slots(rank, slots_taken(rank, ratios_over(base, rank, L, {name: values})))
+    by_limit = requests_by_limit(rank, pools, L)
+    requests = np.stack([np.broadcast_to(limit, values.shape) for limit in by_limit.values()])
+    names = tuple(by_limit)
+    return Along(
+        name=name,
+        at=tuple(values.tolist()),
+        clamp=np.broadcast_to(pools.clamp, values.shape),
+        kv_cap=np.broadcast_to(by_limit["KV pool"], values.shape),
+        kv_tokens=np.broadcast_to(pools.kv_tokens, values.shape),
+        runs=requests.min(axis=0),
+        binding=tuple(names[first] for first in requests.argmin(axis=0)),
+        refused=~np.broadcast_to(starts(pools), values.shape),
+    )
+
+
+def context_stops(*more: int) -> list[int]:
+    """L [tokens] from 256 to 1M in even steps of each doubling, and what else is asked for within reason."""
+    even = [L_LOW * 2**octave * (OCTAVE + step) // OCTAVE for octave in range(12) for step in range(OCTAVE)]
+    return sorted({*even, L_HIGH, *(stop for stop in more if 1 <= stop <= MAX_L)})
+
+
+def ratio_stops(ratios: Sequence[float]) -> list[float]:
+    """Of these ratios [-] those that can be typed after the flag, in five digits, and so be set."""
+    return sorted({ratio for ratio in ratios if ratio > 0 and flag_ratio(ratio) == ratio})

@@ -1,0 +1,209 @@
+"""A fleet: how many equal servers carry what is wanted of all of them together, and what another split saves.
+
+Requests in flight follow from an arrival rate and the time that each stays by Little's law (J. D. C. Little, A Proof
+for the Queuing Formula L = lambda W, 1961).
+"""
+
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, Decimal
+from typing import Annotated, Any, NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from sizing.answers.solve import Sizing
+from sizing.basics.units import flag_ratio, ratio_text, stated_ratio_text
+from sizing.engine.slots import is_pinned, pin_is_ignored, ratio_is_ignored
+from sizing.engine.split import Split
+from sizing.releases.flags import PIN, RATIO
+from sizing.releases.flags import REQUESTS as ASKED
+from sizing.scenario.inputs import Real, Scenario, Whole
+
+MAX_USERS = 100_000_000  # requests at once
+HOURS = 730  # of a month: 365 x 24 / 12
+AS_SET, BALANCED, BEST = "as set", "balanced split", "best way found"
+
+Amount = Annotated[Real, Field(gt=0, le=1e9, allow_inf_nan=False)]
+
+
+class FleetWanted(BaseModel):
+    """What is wanted of all servers together: requests in flight, or how often they come and how long they stay."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    users: Annotated[Whole, Field(ge=1, le=MAX_USERS)] | None = None
+    """In flight at once [requests]."""
+    arrival_rate: Amount | None = None
+    """[requests/s]"""
+    time_in_system: Amount | None = None
+    """From the arrival of a request to its last token [s]."""
+    gpu_hour: Amount | None = None
+    """The price of a GPU hour, in a currency of the user's."""
+
+    @model_validator(mode="after")
+    def _one_or_the_other(self) -> Self:
+        if (self.arrival_rate is None) != (self.time_in_system is None):
+            raise ValueError("Arrival rate and time in system go together: give both, or the requests at once.")
+        if self.users is not None and self.arrival_rate is not None:
+            raise ValueError("Requests at once follow from arrival rate and time in system: give one or the other.")
+        if self.wanted > MAX_USERS:
+            raise ValueError(f"Arrival rate x time in system is above {MAX_USERS:,} requests at once: correct one.")
+        return self
+
+    @property
+    def wanted(self) -> int:
+        """In flight at once [requests], rounded up; 0 where nothing is wanted."""
+        if self.users is not None:
+            return self.users
+        if self.arrival_rate is None or self.time_in_system is None:
+            return 0
+        in_flight = Decimal(repr(self.arrival_rate)) * Decimal(repr(self.time_in_system))
+        return int(in_flight.to_integral_value(ROUND_CEILING))
+
+
+class Carrier(NamedTuple):
+    """One way to set every server of a fleet."""
+
+    name: str
+    flag: str
+    """What to set, as it is typed."""
+    runs: int
+    """What one server runs at once [requests of the deployment]."""
+
+
+class Replicas(BaseModel):
+    """How many servers of one setting carry what is wanted."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    flag: str
+    runs: int
+    """What one server runs at once [requests]."""
+    replicas: int | None
+    """The fewest that carry what is wanted; None where one runs nothing."""
+    gpus: int | None
+    """Of all of them."""
+    month: float | None
+    """What they cost in a month of 730 hours; None without a price."""
+
+
+class Fleet(BaseModel):
+    """What is wanted of a fleet, and what each way of setting its servers takes."""
+
+    model_config = ConfigDict(frozen=True)
+
+    wanted: int
+    """In flight at once [requests]."""
+    gpus_each: int
+    """Of one server: tp_size x pp_size; attention DP and DCP are within them."""
+    rows: tuple[Replicas, ...]
+    """As set, balanced and best, as far as the engine accepts them."""
+
+    def row(self, name: str) -> Replicas | None:
+        """The row of that name."""
+        return next((row for row in self.rows if row.name == name), None)
+
+    @property
+    def saved(self) -> int | None:
+        """GPUs that the best way found takes fewer than what is set; None where one of them carries nothing."""
+        now, best = self.row(AS_SET), self.row(BEST)
+        return None if now is None or best is None or now.gpus is None or best.gpus is None else now.gpus - best.gpus
+
+    @property
+    def saved_a_month(self) -> float | None:
+        """The same in money, for a month of 730 hours; None without a price."""
+        now, best = self.row(AS_SET), self.row(BEST)
+        if now is None or best is None or now.month is None or best.month is None:
+            return None
+        return now.month - best.month
+
+
+def fleet_of(wanted: FleetWanted, carriers: Sequence[Carrier], scenario: Scenario) -> Fleet:
+    """Servers and GPUs that carry what is wanted, for each way of setting them.
+
+    >>> carriers = [Carrier("as set", "", 51), Carrier("best way found", "", 74)]
+    >>> fleet = fleet_of(FleetWanted(users=2000, gpu_hour=2.5), carriers, Scenario(tp_size=8))
+    >>> [(row.replicas, row.gpus) for row in fleet.rows], fleet.saved, fleet.saved_a_month
+    ([(40, 320), (28, 224)], 96, 175200.0)
+    """
+    each = scenario.tp_size * scenario.pp_size
+    return Fleet(
+        wanted=wanted.wanted,
+        gpus_each=each,
+        rows=tuple(_replicas(wanted, carrier, each) for carrier in carriers),
+    )
+
+
+def _replicas(wanted: FleetWanted, carrier: Carrier, gpus_each: int) -> Replicas:
+    replicas = -(-wanted.wanted // carrier.runs) if carrier.runs else None
+    gpus = None if replicas is None else replicas * gpus_each
+    month = None if gpus is None or wanted.gpu_hour is None else gpus * HOURS * wanted.gpu_hour
+    return Replicas(**carrier._asdict(), replicas=replicas, gpus=gpus, month=month)
+
+
+def carriers(sizing: Sizing) -> tuple[Carrier, ...]:
+    """The ways to set a server whose requests are all of length L: as set, balanced, and what runs most.
+
+    What the engine refuses is left out.
+    """
+    scenario, found = sizing.scenario, []
+    if isinstance(sizing.now, Split):
+        found.append(_carrier(scenario, AS_SET, flag_now(sizing), sizing.now.runs))
+    if isinstance(sizing.balanced, Split) and not ratio_is_ignored(sizing.resolved):
+        flag = f"{RATIO} {ratio_text(flag_ratio(sizing.r_star))}"
+        found.append(_carrier(scenario, BALANCED, flag, sizing.balanced.runs))
+    return with_best(found, _better(sizing))
+
+
+def _better(sizing: Sizing) -> list[Carrier]:
+    """What the solved sizing knows to run most, the safest first."""
+    scenario, found = sizing.scenario, []
+    if isinstance(sizing.pinned, Split):
+        found.append(_carrier(scenario, BEST, f"{PIN} {sizing.pin_flag}", sizing.pinned.runs))
+    best = sizing.optimum
+    if best is not None and best.ratio is not None:
+        found.append(_carrier(scenario, BEST, f"{RATIO} {stated_ratio_text(best.ratio)}", best.runs))
+    if sizing.raised is not None:
+        found.append(_carrier(scenario, BEST, f"{ASKED} {sizing.raised_flag}", sizing.raised.runs))
+    if sizing.pair is not None and not pin_is_ignored(sizing.resolved):
+        flag = f"{PIN} {sizing.pair.pin} {ASKED} {sizing.pair.asked}"
+        found.append(_carrier(scenario, BEST, flag, sizing.pair.runs))
+    return found
+
+
+def with_best(stated: Sequence[Carrier], better: Sequence[Carrier]) -> tuple[Carrier, ...]:
+    """The ways that are stated and the best of all: of those that run as many the first, what is `better` before."""
+    every = [*better, *stated]
+    if not every:
+        return ()
+    best = max(every, key=lambda carrier: carrier.runs)
+    return (*stated, best._replace(name=BEST))
+
+
+def flag_now(sizing: Sizing) -> str:
+    """The flag that sets the split, as it is typed."""
+    scenario = sizing.scenario
+    if is_pinned(sizing.resolved):
+        return f"{PIN} {scenario.max_mamba_cache_size}"
+    if ratio_is_ignored(sizing.resolved):
+        return f"{ASKED} {scenario.max_running_requests or 'unset'}"
+    return f"{RATIO} {stated_ratio_text(sizing.ratio_now)}"
+
+
+def _carrier(scenario: Scenario, name: str, flag: str, runs: int) -> Carrier:
+    """One server has so many ranks of attention DP, each of which runs as many."""
+    return Carrier(name, flag, runs * scenario.attn_dp_size)
+
+
+def overloaded(risk: float, replicas: int) -> float:
+    """The share of time [-] in which one or more of so many servers is short of KV, each at the risk by itself.
+
+    >>> round(overloaded(0.01, 40), 4)
+    0.331
+    """
+    return 1 - float((1 - risk) ** replicas)
+
+
+def stated(values: dict[str, Any]) -> dict[str, Any]:
+    """What was typed, without boxes that are empty."""
+    return {name: value for name, value in values.items() if value not in (None, "")}
