@@ -52,10 +52,18 @@ def lifts(sizing: Sizing) -> tuple[Lift, ...]:
 COLUMNS = ("place", "limit", "requests", "how it comes about", "lifted by")
 
 
+NEAR = 2  # a choice of ours: the engine's own caps are listed up to so many times what runs
+OWN_CAPS = ("estimate", "tokens // 2")
+
+
 def lift_rows(sizing: Sizing) -> list[tuple[str, ...]]:
-    """The panel as rows of text under COLUMNS."""
+    """The panel as rows of text under COLUMNS, without the engine's own caps where they are far away."""
+    rows = lifts(sizing)
+    near = NEAR * rows[0].limit.requests if rows else 0
     return [
-        (row.place, row.limit.name, count(row.limit.requests), row.limit.why, row.lifted_by) for row in lifts(sizing)
+        (row.place, row.limit.name, count(row.limit.requests), row.limit.why, row.lifted_by)
+        for row in rows
+        if row.place == "binds" or row.limit.name not in OWN_CAPS or row.limit.requests <= near
     ]
 
 

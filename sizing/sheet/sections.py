@@ -79,9 +79,9 @@ def limits_section(sizing: Sizing) -> Section:
 
 def flips_section(sizing: Sizing) -> Section:
     """For each input the nearest value at which the other pool is short first."""
-    rows = flips.flip_rows(sizing)
-    body = paragraph(flips.flips_words(sizing)) + table(flips.COLUMNS, rows, (25, 22, 31, 22)) if rows else ""
-    return Section("What flips the verdict", body)
+    found = flips.flips(sizing)
+    rows = table(flips.COLUMNS, flips.flip_rows(found), (25, 25, 30, 20), {3: "number"})
+    return Section("What turns the verdict", paragraph(flips.flips_words(sizing, found)) + rows if found else "")
 
 
 def advice_section(sizing: Sizing) -> Section:
