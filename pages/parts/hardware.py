@@ -1,5 +1,7 @@
 """The hardware on a page: what SGLang sets by itself on it, and which GPUs carry the model."""
 
+from functools import partial
+
 import streamlit as st
 
 from pages.parts.blocks import data_table, plain, table_text
@@ -40,7 +42,5 @@ def show_hardware(scenario: Scenario, requests: int | None) -> None:
     if rows:
         st.markdown(table_text(CARRIED_COLUMNS, rows[:FEWEST]))
     st.caption(plain(hardware_notes(found)))
-    if found.carried and kept_box(
-        "hardware_rows", False, lambda **box: st.toggle("All GPUs and widths, to sort", **box)
-    ):
+    if found.carried and kept_box("hardware_rows", False, partial(st.toggle, "All GPUs and widths, to sort")):
         data_table(found.frame(), key="hardware_frame")

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sizing.answers.band import band_of
+from sizing.answers.recommended import recommended, recommended_split
 from sizing.answers.solve import Sizing, solve
 from sizing.basics.frames import DEPLOYMENT_REQUESTS, frame_of
 from sizing.basics.problems import Refusal, RefusedError
@@ -156,7 +157,8 @@ def results(found: tuple[Sizing | Refusal, ...]) -> tuple[Row, ...]:
     if any(isinstance(item, Sizing) and band_of(item) for item in found):
         rows.append(Row("rest", tuple(_rest_words(item) for item in found)))
     binds = Row("binds", tuple(_binding(item) for item in found))
-    return (rows[0], binds, *rows[1:])
+    change = Row("what to set", tuple(_to_set(item) for item in found))
+    return (rows[0], binds, change, *rows[1:])
 
 
 def _with_band(cell: str, found: Sizing | Refusal) -> str:
@@ -172,11 +174,16 @@ def _rest_words(found: Sizing | Refusal) -> str:
     return rest_of(found.scenario).words if isinstance(found, Sizing) else NOTHING
 
 
+def _to_set(found: Sizing | Refusal) -> str:
+    best = None if isinstance(found, Refusal) else recommended(found)
+    return NOTHING if best is None else best.flag if best.change else "as set"
+
+
 RUNS = "runs at L"
+BEST = "runs with that"
 _QUANTITIES = (
     RUNS,
-    "runs at r*",
-    "best split",
+    BEST,
     "r*",
     "K, state slots",
     "mamba clamp",
@@ -194,10 +201,9 @@ def _numbers(found: Sizing | Refusal) -> dict[str, float]:
     if isinstance(found, Refusal):
         return {}
     numbers: dict[str, float] = {"r*": found.r_star}
-    if found.optimum is not None:
-        numbers["best split"] = of_deployment(found, found.optimum.runs)
-    if not isinstance(found.balanced, Refusal):
-        numbers["runs at r*"] = of_deployment(found, found.balanced.runs)
+    best = recommended_split(found)
+    if best is not None:
+        numbers[BEST] = of_deployment(found, best.runs)
     now = found.now
     if not isinstance(now, Refusal):
         numbers |= {
@@ -243,8 +249,7 @@ def _differing(scenarios: tuple[Scenario, ...]) -> dict[str, list[Any]]:
 # How `frame` names the quantities of `results`.
 COLUMNS = {
     "runs at L": f"runs [{DEPLOYMENT_REQUESTS}]",
-    "runs at r*": f"runs_at_r_star [{DEPLOYMENT_REQUESTS}]",
-    "best split": f"best_runs [{DEPLOYMENT_REQUESTS}]",
+    BEST: f"best_runs [{DEPLOYMENT_REQUESTS}]",
     "r*": "r_star [-]",
     "K, state slots": "slots [slots per rank]",
     "mamba clamp": f"clamp [{DEPLOYMENT_REQUESTS}]",
@@ -264,6 +269,7 @@ def frame(scenarios: tuple[Scenario, ...]) -> "DataFrame":
         {
             "name": list(names_of(scenarios)),
             **{named_with_unit(name): values for name, values in _differing(scenarios).items()},
+            "set": [None if (text := _to_set(item)) == NOTHING else text for item in found],
             "binds": [None if (text := _binding(item)) == NOTHING else text for item in found],
             **{column: [each.get(quantity) for each in numbers] for quantity, column in COLUMNS.items()},
             "refusal": [_refusal(item) for item in found],

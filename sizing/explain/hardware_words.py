@@ -75,7 +75,7 @@ def no_room_words(sizing: Sizing) -> str:
 def lever_words(sizing: Sizing) -> str:
     """The free lever, in GiB and in requests; what the engine's rule keeps where nothing is free."""
     memory = gpu_memory(sizing, sizing.now if isinstance(sizing.now, Split) else None)
-    if memory is None:
+    if memory is None or no_fit_headline(sizing.scenario):
         return ""
     lever = free_lever(sizing)
     if lever is not None:
@@ -86,7 +86,7 @@ def lever_words(sizing: Sizing) -> str:
         )
     more = f", each GiB of rest is {requests_text(sizing.gib_more)}" if sizing.gib_more else ""
     images = f", {number(memory.of(ENCODER), 1)} GiB kept for images" if memory.of(ENCODER) else ""
-    return f"free lever: {number(memory.of(FREE), 1)} GiB by the engine's own rule{images}{more}"
+    return f"free lever: nothing beside what the engine's rule keeps{images}{more}"
 
 
 def carried_rows(hardware: Hardware, requests: int | None = None) -> list[tuple[str, ...]]:

@@ -8,11 +8,20 @@ from sizing.basics.units import number
 from sizing.figures.theme import SMALL, Figure, axis, layout, source_axis, text
 
 CHARACTERS = 88
-HEIGHT = 460
-BAR_WORDS = 96  # characters of a line below a bar
-BAR = 0.36  # of a row; the words over and below a bar take the rest
+HEIGHT = 540
+BAR = 0.3  # of a row; the words over and below a bar take the rest
 SEEN_SHARE = 0.003  # of the total: less is thinner than a pixel; the words below the bar say it all the same
 LABEL_SHARE = 0.13  # of the total: the narrowest piece that holds its label
+
+
+LEAST_SAID_GIB = 0.05
+# The words below a bar: before the pools, state, KV, and what is left beside both.
+LINES = (
+    (parts.CONTEXT, parts.WEIGHTS, parts.DRAFT, parts.IMAGES),
+    (parts.STATE, parts.STATE_IDLE, parts.RINGS, parts.DRAFT_STATES, parts.PADDING),
+    (parts.KV, parts.KV_IDLE, parts.DRAFT_KV, parts.OUTSIDE),
+    (parts.UNCHARGED, parts.GRAPHS, parts.ENCODER, parts.BACKEND, parts.FREE),
+)
 
 
 class Look(NamedTuple):
@@ -63,9 +72,9 @@ def gpu_memory_figure(bars: list[Bar], inputs: list[str], source: str, title: st
     figure["margin"]["l"] = 104
     figure["barmode"], figure["bargap"] = "stack", 1 - BAR
     figure["xaxis"] = source_axis("GiB of one GPU", source, range=[0, max(total, taken) * 1.005])
-    ends = [len(bars) - 0.5, -0.5]
+    ends = [len(bars) - 0.42, -0.42]  # the words below a bar take more room than those over it
     figure["yaxis"] = axis("", range=ends, ticks="", gridcolor="@paper", type="category")
-    figure["shapes"] = [_total_line(total)]
+    figure["shapes"] = [_total_line(total, row) for row in range(len(bars))]
     figure["annotations"] += [label for row, bar in enumerate(bars) for label in _words(row, bar)]
     figure["annotations"].append(_total_words(total))
     data = [_piece(name, look, bars, max(total, taken)) for name, look in LOOKS.items()]
@@ -73,8 +82,8 @@ def gpu_memory_figure(bars: list[Bar], inputs: list[str], source: str, title: st
     return {"data": [trace for trace in data if max(trace["x"], default=0) > seen], "layout": figure}
 
 
-def _total_line(total: float) -> Figure:
-    ends = {"x0": total, "x1": total, "xref": "x", "y0": 0, "y1": 1, "yref": "paper"}
+def _total_line(total: float, row: int) -> Figure:
+    ends = {"x0": total, "x1": total, "xref": "x", "y0": row - BAR * 0.6, "y1": row + BAR * 0.6, "yref": "y"}
     return {"type": "line", "line": {"color": "@ink", "width": 1.5, "dash": "dot"}} | ends
 
 
@@ -121,15 +130,9 @@ def _broken(name: str) -> str:
 
 def _words(row: int, bar: Bar) -> list[Figure]:
     """The headline over the bar, and every piece in words below it: a narrow piece has no room for its own label."""
-    pieces = [f"{name} {number(gib)}" for name, gib in bar.memory.pieces if gib >= 0.005]
-    lines = [pieces[0]]
-    for piece in pieces[1:]:
-        if len(lines[-1]) + len(piece) + 2 > BAR_WORDS:
-            lines[-1] += ","
-            lines.append(piece)
-        else:
-            lines[-1] += f", {piece}"
-    lines[-1] += " [GiB]"
+    written = {name: f"{name} {number(gib)}" for name, gib in bar.memory.pieces if gib >= LEAST_SAID_GIB}
+    lines = [", ".join(written[name] for name in line if name in written) for line in LINES]
+    lines = [f"{line} [GiB]" for line in lines if line]
     left: Figure = {"xanchor": "left", "align": "left", "borderpad": 0}
     return [
         text(f"<b>{bar.headline}</b>", x=0, y=row - BAR / 2, yshift=2, yanchor="bottom", **left),

@@ -76,7 +76,8 @@ def _whole_gpu(sizing: Sizing, bars: dict[str, Split]) -> Figure | None:
         if (memory := gpu_memory(sizing, split))
     ]
     title = "Where the GPU's memory goes, estimated"
-    return gpu_memory_figure(found, [*inputs(sizing), lever_words(sizing)], solved_as(sizing), title) if found else None
+    stated = [piece for piece in (*inputs(sizing), lever_words(sizing)) if piece]
+    return gpu_memory_figure(found, stated, solved_as(sizing), title) if found else None
 
 
 def _bars(sizing: Sizing) -> dict[str, Split | Refusal]:
