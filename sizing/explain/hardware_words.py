@@ -8,7 +8,7 @@ from sizing.engine.split import Split
 from sizing.memory.automatic import Rule
 from sizing.memory.weights.variants import VARIANTS
 from sizing.scenario.inputs import Scenario
-from sizing.scenario.rest import OTHER, condition, missing_words, rest_of
+from sizing.scenario.rest import EXACT, OTHER, missing_words, rest_of
 
 CARRIED_COLUMNS = ("GPU", "TP", "GPUs", "rest, low end", "runs as set", "best way runs", "GPUs per 1,000", "set")
 AUTOMATIC_COLUMNS = ("value", "is", "by")
@@ -28,7 +28,7 @@ def no_fit_headline(scenario: Scenario) -> str:
     missing = missing_words(rest_of(scenario))
     if not missing:
         return ""
-    return f"{scenario.title} does not fit on {gpus_words(scenario)}: {missing}{condition(scenario)}."
+    return f"{scenario.title} does not fit on {gpus_words(scenario)}: {missing} (estimated; {EXACT})."
 
 
 def no_fit_words(scenario: Scenario) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ def hardware_headline(hardware: Hardware, requests: int | None = None) -> str:
         first = hardware.carried[0]
         return (
             f"Fewest GPUs for 1,000 requests of L = {L}: {count(first.gpus_per_thousand or 0)}, "
-            f"{first.gpu.name} at TP{first.tp_size} (low end of an estimate; a boot log makes it exact)."
+            f"{first.gpu.name} at TP{first.tp_size} (low end of an estimate; {EXACT})."
         )
     found = hardware.carrying(requests)
     if not found:
@@ -127,7 +127,7 @@ def hardware_headline(hardware: Hardware, requests: int | None = None) -> str:
     first = found[0]
     return (
         f"{requests_text(requests)} of L = {L}: {len(found)} of {len(hardware.carried)} servers carry them, the fewest "
-        f"GPUs are {first.gpus} x {first.gpu.name} (low end of an estimate; a boot log makes it exact)."
+        f"GPUs are {first.gpus} x {first.gpu.name} (low end of an estimate; {EXACT})."
     )
 
 

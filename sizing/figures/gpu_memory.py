@@ -8,13 +8,15 @@ from sizing.basics.units import number
 from sizing.figures.theme import SMALL, Figure, axis, layout, source_axis, text
 
 CHARACTERS = 88
-HEIGHT = 540
+HEIGHT, HEIGHT_ALONE = 540, 420
 BAR = 0.3  # of a row; the words over and below a bar take the rest
 SEEN_SHARE = 0.003  # of the total: less is thinner than a pixel; the words below the bar say it all the same
-LABEL_SHARE = 0.13  # of the total: the narrowest piece that holds its label
+LABEL_SHARE = 0.17  # of the total: the narrowest piece that holds its label
 
 
 LEAST_SAID_GIB = 0.05
+SHORT = {parts.CONTEXT: "context", parts.GRAPHS: "graphs, activations"}
+TOP = -0.42  # of the rows
 # The words below a bar: before the pools, state, KV, and what is left beside both.
 LINES = (
     (parts.CONTEXT, parts.WEIGHTS, parts.DRAFT, parts.IMAGES),
@@ -68,11 +70,11 @@ def gpu_memory_figure(bars: list[Bar], inputs: list[str], source: str, title: st
     """The bars of one GPU, on one axis up to the driver's total; what is asked beyond it goes past the line there."""
     total = max(bar.memory.total_gib for bar in bars)
     taken = max(sum(gib for _, gib in bar.memory.pieces) for bar in bars)
-    figure = layout(inputs, title, height=HEIGHT, characters=CHARACTERS, right=40)
+    figure = layout(inputs, title, height=HEIGHT if len(bars) > 1 else HEIGHT_ALONE, characters=CHARACTERS, right=40)
     figure["margin"]["l"] = 104
     figure["barmode"], figure["bargap"] = "stack", 1 - BAR
     figure["xaxis"] = source_axis("GiB of one GPU", source, range=[0, max(total, taken) * 1.005])
-    ends = [len(bars) - 0.42, -0.42]  # the words below a bar take more room than those over it
+    ends = [len(bars) - 0.42, TOP]  # the words below a bar take more room than those over it
     figure["yaxis"] = axis("", range=ends, ticks="", gridcolor="@paper", type="category")
     figure["shapes"] = [_total_line(total, row) for row in range(len(bars))]
     figure["annotations"] += [label for row, bar in enumerate(bars) for label in _words(row, bar)]
@@ -89,8 +91,7 @@ def _total_line(total: float, row: int) -> Figure:
 
 def _total_words(total: float) -> Figure:
     words = f"the GPU: {number(total, 1)} GiB"
-    placed = text(words, x=total, y=1, yref="paper", color="@muted", size=11)
-    return placed | {"xanchor": "right", "yanchor": "bottom", "xshift": -2}
+    return text(words, x=total, y=TOP, color="@muted", size=SMALL) | {"xanchor": "right", "yanchor": "top"}
 
 
 def _piece(name: str, look: Look, bars: list[Bar], whole: float) -> Figure:
@@ -130,7 +131,9 @@ def _broken(name: str) -> str:
 
 def _words(row: int, bar: Bar) -> list[Figure]:
     """The headline over the bar, and every piece in words below it: a narrow piece has no room for its own label."""
-    written = {name: f"{name} {number(gib)}" for name, gib in bar.memory.pieces if gib >= LEAST_SAID_GIB}
+    written = {
+        name: f"{SHORT.get(name, name)} {number(gib)}" for name, gib in bar.memory.pieces if gib >= LEAST_SAID_GIB
+    }
     lines = [", ".join(written[name] for name in line if name in written) for line in LINES]
     lines = [f"{line} [GiB]" for line in lines if line]
     left: Figure = {"xanchor": "left", "align": "left", "borderpad": 0}
