@@ -207,7 +207,9 @@ def _read_kept() -> list[Problem]:
 
 
 def _read_wants() -> None:
-    """Fill the boxes of the page Target with what a link wants."""
+    """Fill the boxes of the page Target with what a link wants; without one the page opens with what it suggests."""
+    if WANT not in st.query_params:
+        return
     requests, further = wants_from_query(st.query_params.get(WANT, ""))
     fill(REQUESTS_BOX, requests)
     fill(FURTHER_BOX, further)
