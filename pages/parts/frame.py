@@ -92,6 +92,7 @@ def _live(
         st.session_state["filled_of"] = found.model
     _page_links(links)
     if not isinstance(found, Scenario):
+        rest.empty()  # a fragment may write only to places that the last full run wrote to
         _stop(found)
     with sliders:
         _keep_button(found)

@@ -7,7 +7,8 @@ from functools import reduce
 
 import numpy as np
 
-from sizing.engine.resolved import Numeric, Rank, Resolved
+from sizing.basics.numeric import Numeric
+from sizing.engine.resolved import Rank, Resolved
 from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 
 # Section 7: estimate = clamp(int(tokens / context_len * 512), 2048, 4096).

@@ -3,6 +3,7 @@
 from typing import Any
 
 from sizing.answers.optimum import Optimum, pin_flag
+from sizing.answers.recommended import recommended
 from sizing.answers.solve import Sizing, solve
 from sizing.basics.problems import Refusal
 from sizing.basics.units import GIB, count, gib, requests_text, typed_range
@@ -14,7 +15,7 @@ from sizing.engine.resolved import Resolved
 from sizing.engine.slots import by_ratio, is_pinned, ratio_is_ignored, slots_taken
 from sizing.engine.split import Split
 from sizing.exchange.answer import About, Best, Measured, Notice, Refused, SizingAnswer
-from sizing.explain.launch_flags import Flags, flags
+from sizing.explain.launch_flags import flags
 from sizing.explain.verdict import BINDING_WORDS, ask_for_rest, no_spare_slot, verdict, without_rest_words
 from sizing.scenario.inputs import Scenario, rest_is_given
 from sizing.scenario.rest import ends_of as ends_of_rest
@@ -44,7 +45,7 @@ def sizing_answer(sizing: Sizing, *, rest_given: bool = True) -> SizingAnswer:
             "notices": _notices(sizing),
             "rest_gib": sizing.scenario.rest_gib,
             "best": best_of(sizing.resolved, sizing.optimum) if sizing.optimum and found else None,
-            "flags": _proposed(sizing, found),
+            "flags": _proposed(sizing),
             "runs": 0,
             **(_of_split(split) if split else {}),
             **_banded(sizing),
@@ -141,14 +142,10 @@ def _known_without_rest(resolved: Resolved) -> SizingAnswer:
     )
 
 
-def _proposed(sizing: Sizing, found: Flags | None) -> tuple[str, ...] | None:
-    """The flag to set; None where what is set runs as many, with a slot to spare."""
-    if found is None:
-        return None
-    now = sizing.now
-    if isinstance(now, Split) and now.runs >= found.runs and not no_spare_slot(sizing):
-        return None
-    return (found.chosen,)
+def _proposed(sizing: Sizing) -> tuple[str, ...] | None:
+    """The flags to set; None where what is set runs as many, with a slot to spare."""
+    found = recommended(sizing)
+    return found.flags if found is not None and found.change else None
 
 
 def best_of(resolved: Resolved, best: Optimum) -> Best:
