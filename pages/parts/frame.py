@@ -91,8 +91,9 @@ def _live(
     if not presented():
         _page_links(bar)
     if not isinstance(found, Scenario):
+        rest.empty()  # a fragment may write only to places that the last full run wrote to
         _marked(found)
-        _last(body)
+        _last(bar, body)
         return
     if not presented():
         _tools(bar, found)
@@ -237,11 +238,13 @@ def _marked(problems: list[Problem]) -> None:
     mark_wrong({problem.where: problem.sentence for problem in problems})
 
 
-def _last(body: Callable[[Scenario], None]) -> None:
+def _last(bar: DeltaGenerator, body: Callable[[Scenario], None]) -> None:
     """The last answer, greyed, as long as an input is wrong; nothing that was entered is lost."""
     last = st.session_state.get(LAST)
     if last is None:
         return
+    if not presented():
+        _tools(bar, last)
     st.caption("Below stands the last answer, without what is marked.")
     with st.container(key="stale"):
         body(last)

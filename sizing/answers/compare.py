@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sizing.answers.band import band_of
 from sizing.answers.recommended import recommended, recommended_split
 from sizing.answers.solve import Sizing, solve
 from sizing.basics.frames import DEPLOYMENT_REQUESTS, frame_of
@@ -11,6 +12,7 @@ from sizing.basics.units import GIB, count, number, ratio_text, requests_text, r
 from sizing.engine.resolve import resolve
 from sizing.engine.split import Split
 from sizing.scenario.inputs import FIELDS, LABELS, Scenario, named_with_unit, value_text
+from sizing.scenario.rest import EXACT, condition, rest_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -130,10 +132,13 @@ def headline_of(found: tuple[Sizing | Refusal, ...]) -> str:
     """How many there are and what they run [requests of the deployment]."""
     splits = [(item, item.now) for item in found if isinstance(item, Sizing)]
     runs = [of_deployment(item, now.runs) for item, now in splits if isinstance(now, Split)]
-    many = "none starts"
+    many, estimated = "none starts", [item for item, _ in splits if item.scenario.rest_source == "estimated"]
+    runs += [of_deployment(item, end) for item in estimated if (band := band_of(item)) for end in band.runs]
     if runs:
         least = f"{count(min(runs))} to " if min(runs) < max(runs) else ""
         many = f"{least}{requests_text(max(runs))} at once"
+        if estimated:
+            many += condition(estimated[0].scenario) if len(found) == 1 else f" (rest estimated; {EXACT})"
     if len(found) == 1:
         return f"1 is kept: {many}"
     lengths = {item.scenario.L for item, _ in splits}
@@ -147,10 +152,26 @@ def results(found: tuple[Sizing | Refusal, ...]) -> tuple[Row, ...]:
     rows = []
     for quantity in _QUANTITIES:
         values = [column.get(quantity) for column in columns]
-        rows.append(Row(quantity, tuple(_cell(quantity, value, values[0], at) for at, value in enumerate(values))))
+        cells = tuple(_cell(quantity, value, values[0], at) for at, value in enumerate(values))
+        rows.append(Row(quantity, cells if quantity != RUNS else tuple(map(_with_band, cells, found))))
+    if any(isinstance(item, Sizing) and band_of(item) for item in found):
+        rows.append(Row("rest", tuple(_rest_words(item) for item in found)))
     binds = Row("binds", tuple(_binding(item) for item in found))
     change = Row("what to set", tuple(_to_set(item) for item in found))
     return (rows[0], binds, change, *rows[1:])
+
+
+def _with_band(cell: str, found: Sizing | Refusal) -> str:
+    """What runs, from the low to the high end where rest is an estimate."""
+    band = band_of(found) if isinstance(found, Sizing) else None
+    if band is None or not isinstance(found, Sizing):
+        return cell
+    low, high = (count(of_deployment(found, runs)) for runs in band.runs)
+    return cell if low == high else f"{low} to {high}"
+
+
+def _rest_words(found: Sizing | Refusal) -> str:
+    return rest_of(found.scenario).words if isinstance(found, Sizing) else NOTHING
 
 
 def _to_set(found: Sizing | Refusal) -> str:
@@ -158,9 +179,10 @@ def _to_set(found: Sizing | Refusal) -> str:
     return NOTHING if best is None else best.flag if best.change else "as set"
 
 
+RUNS = "runs at L"
 BEST = "runs with that"
 _QUANTITIES = (
-    "runs at L",
+    RUNS,
     BEST,
     "r*",
     "K, state slots",

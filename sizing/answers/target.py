@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.alternatives import Way, ways
+from sizing.answers.band import for_flags
 from sizing.answers.carrying_settings import Need, Setting, Want, fits, need, need_of, setting_of
 from sizing.answers.optimum import most_by_state
 from sizing.answers.what_runs import last_that
@@ -82,14 +83,16 @@ class Answer(BaseModel):
 
 
 def aim(scenario: Scenario, wants: Sequence[Want]) -> Answer:
-    """Solve for wants, of which there is at least one. Raises RefusedError where the flags are refused, like `solve`.
+    """Solve for wants, of which there is at least one; at the low end where rest is an estimate.
+
+    Raises RefusedError where the flags are refused, like `solve`.
 
     >>> aim(Scenario(), [Want(L=9216, requests=74)]).setting.pin
     371
     """
     if not wants:
         raise ValueError("There is nothing wanted: give at least one L with its requests.")
-    wants = tuple(wants)
+    wants, scenario = tuple(wants), for_flags(scenario)
     here = setting_of(scenario, wants)
     found = ways(scenario)
     return Answer(wants=wants, setting=here, rows=tuple(_row(way, wants) for way in (found[:1] if here else found)))

@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from sizing.basics.numeric import Numeric
 from sizing.basics.units import count
 from sizing.engine.kv import kv_cap
 from sizing.engine.pools import Pools, held_by_kv
@@ -21,7 +22,7 @@ from sizing.engine.requests import (
     caps_by_tokens,
     estimate,
 )
-from sizing.engine.resolved import Numeric, Rank
+from sizing.engine.resolved import Rank
 from sizing.engine.slots import lever, pin_is_ignored
 from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.releases.flags import PIN, RATIO

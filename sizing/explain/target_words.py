@@ -6,6 +6,7 @@ from sizing.answers.carrying_settings import Setting, Want
 from sizing.answers.target import Answer, Row
 from sizing.basics.units import count, ratio_range_text, requests_text
 from sizing.engine.resolve import resolution
+from sizing.scenario.rest import condition
 
 WAY_COLUMNS = ("way", "the most", "split to set", "price")
 NEAR_COLUMNS = ("way", "instead", "price", "flags")
@@ -19,10 +20,10 @@ def wants_words(wants: Sequence[Want]) -> str:
 
 def headline(answer: Answer) -> str:
     """Whether the wants fit, and the most that does."""
-    wants = wants_words(answer.wants)
+    wants, where = wants_words(answer.wants), condition(answer.here.way.scenario)
     if answer.setting is not None:
-        return f"{wants} fit."
-    return f"{wants} do not fit: at most {' and '.join(count(most) for most in answer.here.most)}."
+        return f"{wants} fit{where}."
+    return f"{wants} do not fit: at most {' and '.join(count(most) for most in answer.here.most)}{where}."
 
 
 def reasons(answer: Answer) -> str:

@@ -17,7 +17,7 @@ from sizing.explain.launch_flags import flags
 from sizing.releases.rules import BLOCK_KIND
 from sizing.scenario.from_model import draft_bytes, geometry_of
 from sizing.scenario.inputs import Scenario, widths_of
-from sizing.scenario.rest import asked_for, missing_words, rest_of
+from sizing.scenario.rest import asked_for, condition, missing_words, rest_of
 from sizing.specification import FRAGILE_RATIO
 
 # A choice of ours: "L is uncertain" (compute-mamba-ratio.md, Caveats, "Asymmetry") is said within a tenth of balance.
@@ -103,9 +103,10 @@ def _estimated(sizing: Sizing, band: Band) -> Verdict:
     """The headline holds the band; the reasons are those of the low end, for which flags are chosen."""
     rest, (low, high) = rest_of(sizing.scenario), band.runs
     safe = _verdict(at_low_end(sizing))
-    L, where = count(sizing.scenario.L), f"rest {rest.words}; a boot log makes it exact"
+    L = count(sizing.scenario.L)
     if missing := missing_words(rest):
-        return Verdict(headline=f"{sizing.scenario.title} does not fit: {missing} ({where}).", sentences=())
+        headline = f"{sizing.scenario.title} does not fit: {missing}{condition(sizing.scenario)}."
+        return Verdict(headline=headline, sentences=())
     binding = {end.binding.name for end in (band.low, band.high) if isinstance(end, Split)}
     headline = estimated_form(low, high, binding, sizing.scenario).format(
         low=count(low), high=count(high), total=count(sizing.scenario.attn_dp_size * low), L=L
@@ -149,13 +150,13 @@ def headline_form(runs: int, binding: LimitName, scenario: Scenario) -> str:
 
 def estimated_form(low: int, high: int, binding: set[LimitName], scenario: Scenario) -> str:
     """The same where rest is an estimate, for what runs at both its ends; {low}, {high}, {L} and {total} are left."""
-    ranks, where = scenario.attn_dp_size, f"rest {rest_of(scenario).words}; a boot log makes it exact"
+    ranks, where = scenario.attn_dp_size, condition(scenario)
     if high == 0:
-        return f"Not one request of L = {{L}} runs ({where})."
+        return f"Not one request of L = {{L}} runs{where}."
     runs = "{low}" if low == high else "{low} to {high}"
     each = f" on each of {ranks} attention-DP ranks, at least {{total}} in the deployment" if ranks > 1 else ""
     binds = binds_words(next(iter(binding)), scenario) if len(binding) == 1 else ""
-    return f"{runs} {'request runs' if high == 1 else 'requests run'} at L = {{L}}{each}{binds} ({where})."
+    return f"{runs} {'request runs' if high == 1 else 'requests run'} at L = {{L}}{each}{binds}{where}."
 
 
 def _why(sizing: Sizing, now: Split) -> tuple[str, ...]:

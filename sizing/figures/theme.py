@@ -117,9 +117,9 @@ def inputs(sizing: Sizing) -> list[str]:
 def _rest(sizing: Sizing) -> str:
     """rest with its source; an estimate with its band and with what it was made from."""
     scenario = sizing.scenario
-    if scenario.rest_source != "estimated":
-        return f"rest {rest_text(scenario.rest_gib)} per rank"
     rest = rest_of(scenario)
+    if scenario.rest_source != "estimated":
+        return f"rest {rest_text(scenario.rest_gib)} per rank ({rest.origin})"
     gpus = scenario.tp_size * scenario.pp_size
     gpu = (
         f"{gpus} x {scenario.gpu}"
