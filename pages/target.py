@@ -6,8 +6,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain, table_text, unbroken
+from pages.parts.carried import fleet_link
 from pages.parts.fleet import show_fleet
-from pages.parts.frame import fleet_link, show_page
+from pages.parts.frame import show_page
 from pages.parts.hardware import show_hardware
 from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures

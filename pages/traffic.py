@@ -10,8 +10,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain, table_text, unbroken
+from pages.parts.carried import TRAFFIC_LINK, fleet_link
 from pages.parts.fleet import show_fleet
-from pages.parts.frame import TRAFFIC_LINK, fleet_link, show_page
+from pages.parts.frame import show_page
 from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented
