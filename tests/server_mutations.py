@@ -17,11 +17,12 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from sizing import Scenario, Sizing, solve
-from sizing.exchange.server_answer import server_answer, serving
+from sizing.exchange.server_answer import serving, told
 from sizing.figures import occupancy_figure
 from sizing.releases.rules import RELEASES
 from sizing.server import ServerFacts, read_server
-from sizing.server.inputs import boot_lines, inputs_of_server
+from sizing.server.inputs import boot_lines
+from sizing.server.texts import read_texts
 from tests.server_texts import ASSERTIONS, UNIFIED, Moment, Server, pretty
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
@@ -118,12 +119,10 @@ def check(text: str, sizing: Sizing) -> list[str]:
         return []
     held = numbers_in(text)
     faults = [f"{name} {value} is not in the text" for name, value in numbers_read(facts) if value not in held]
-    server_answer(facts, L=9216, sizing=sizing).model_dump_json()
+    told(read_texts([[text.encode("utf-8", "replace")]]), L=9216).answer.model_dump_json()
     serving(facts, sizing).model_dump_json()
     json.dumps(occupancy_figure(facts), allow_nan=False)
-    if facts.info:
-        boot_lines(facts.info)
-        inputs_of_server(facts.info, L=9216)
+    boot_lines(facts)
     return faults
 
 

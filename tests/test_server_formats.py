@@ -2,21 +2,26 @@
 
 import gzip
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sizing import Scenario, solve
+from sizing import Scenario, Split, solve
+from sizing.command import read_command
 from sizing.engine.unified import unified
-from sizing.exchange.server_answer import server_answer, serving
+from sizing.exchange.answer import Measured
+from sizing.exchange.server_answer import Told, serving, told
 from sizing.releases.rules import RELEASES
 from sizing.server import ServerFacts, batches, read_server, read_server_chunks
 from sizing.server.beside import beside
-from sizing.server.inputs import boot_lines, inputs_of_server, model_of, rows_of
+from sizing.server.inputs import ServerInputs, boot_lines, inputs_of_server, rows_of
 from sizing.server.said import MAX_JSON
+from sizing.server.texts import read_texts
 from sizing.server.verdict import verdict
 from tests.server_texts import ASSERTIONS, UNIFIED, Moment, Server, pretty, since
 
+GOLDEN = Path(__file__).parent / "golden"
 MOMENTS = [Moment(second, 51, 9 - second % 3, 478_691 + 51 * second, 204, 20) for second in range(12)]
 
 
@@ -154,55 +159,158 @@ def test_server_info(release: str, write: Any) -> None:
     assert rank.graphs_gib.value == 1.75
 
 
+def answered(text: str, *args: Any, **named: Any) -> Told:
+    """The answer for a text."""
+    return told(read_texts([[text.encode()]]), *args, **named)
+
+
+def inputs(text: str, *args: Any, **named: Any) -> ServerInputs:
+    """What a server says as a scenario."""
+    found = inputs_of_server(read(text), *args, **named)
+    assert found is not None
+    return found
+
+
 def test_server_info_is_a_scenario() -> None:
     """With the model that the path names: bytes from its geometry, rest from K and tokens, and the same split."""
-    info = read(json.dumps(Server().info()) + "\n").info
-    assert info is not None
-    assert model_of(info) == "moonshotai/Kimi-K3"
-    found = inputs_of_server(info, L=9216)
-    assert found.scenario is not None, found.why_not
+    text = json.dumps(Server().info()) + "\n"
+    found = inputs(text, L=9216)
+    assert found.diagnosis.scenario is not None, found.why_not
+    assert found.diagnosis.model == "moonshotai/Kimi-K3"
     assert found.rest is not None
     assert found.rest.holds(28.529)
     assert found.rest.high - found.rest.low < 0.001
-    sizing = solve(found.scenario)
+    sizing = solve(found.diagnosis.scenario)
     now = solve(Scenario()).now
     assert (sizing.now.slots, sizing.now.kv_rows, sizing.now.admitted) == (257, 1_167_552, 51)  # type: ignore[union-attr]
     assert sizing.now.runs == now.runs  # type: ignore[union-attr]
-    assert (found.inputs.sources["release"], found.inputs.sources["model"]) == ("server_info", "model geometry")
-    log = boot_lines(info)
+    assert found.diagnosis.inputs.sources["tp_size"] == "running server"
+    log = boot_lines(read(text))
     assert "max_mamba_cache_size: 257," in log
     assert "max_running_requests=51" in log
 
 
+@pytest.mark.parametrize("release", RELEASES)
+def test_server_info_alone_is_answered_like_a_boot_log(release: str) -> None:
+    """Every key of the vocabulary, the best split and its flag, from one answer of a server of any release."""
+    model, strategy = "Qwen/Qwen3-Next-80B-A3B-Instruct", "no_buffer"
+    named = {"mamba_radix_cache_strategy": strategy} if since(release, "0.5.7") else {}
+    scenario = Scenario.model_validate(
+        {
+            "model": model, "release": release, "tp_size": 4, "page_size": 1, "kv_cache_dtype": "bfloat16",
+            "disable_overlap_schedule": True, "rest_gib": 41.5, "L": 32_768, **named,
+        }
+    )  # fmt: skip
+    sizing = solve(scenario)
+    now = sizing.now
+    assert isinstance(now, Split)
+    server = Server(release, slots=now.slots, tokens=now.kv_rows, limit=now.admitted)
+    info = server.info(
+        model_path=model, tp_size=4, page_size=1, kv_cache_dtype="auto", disable_overlap_schedule=True,
+        **({"mamba_radix_cache_strategy" if since(release, "0.5.14") else "mamba_scheduler_strategy": strategy}),
+    )  # fmt: skip
+    if not named:
+        del info["mamba_scheduler_strategy"], info["internal_states"][0]["mamba_scheduler_strategy"]
+    del info["internal_states"][0]["memory_usage"]["kvcache"]
+    answer = answered(json.dumps(info) + "\n", L=32_768).answer
+    assert (answer.refused, answer.status, answer.unknown) == (None, 0, ())
+    assert (answer.S, answer.D, answer.slots, answer.clamp) == (sizing.S, 0, now.slots, now.clamp)
+    assert (answer.kv_rows, answer.kv_tokens, answer.kv_cap) == (now.kv_rows, now.kv_tokens, now.kv_cap)
+    assert (answer.runs, answer.binds) == (now.runs, {"state pool": "state", "KV pool": "kv"}[now.binding.name])
+    assert answer.state_bytes_per_slot == sizing.scenario.state_bytes_per_slot
+    assert answer.kv_bytes_per_token == sizing.scenario.kv_bytes_per_token
+    assert isinstance(answer.rest_gib, Measured)
+    assert answer.rest_gib.low <= 41.5 <= answer.rest_gib.high
+    assert answer.best is not None
+    assert sizing.optimum is not None
+    assert answer.best.runs == sizing.optimum.runs
+
+
+def test_server_info_and_a_command() -> None:
+    """The command is given back with the flags; one that contradicts what runs is told and nothing is proposed."""
+    text = json.dumps(Server().info()) + "\n"
+    own = read_command("sglang serve --model-path moonshotai/Kimi-K3 --tp-size 8")
+    answer = answered(text, own, 9216).answer
+    assert answer.command is not None
+    assert "--mamba-full-memory-ratio 2.2" in answer.command
+    other = answered(text, read_command("sglang serve --model-path moonshotai/Kimi-K3 --tp-size 4"), 9216).answer
+    assert (other.flags, other.command) == (None, None)
+    assert "log_and_command_differ" in [notice.about for notice in other.notices]
+    assert (other.slots, other.runs) == (257, 51)
+
+
+def test_scrapes_and_a_command_are_a_scenario() -> None:
+    """K as a sum, tokens, and the flags: rest follows, and with it what runs instead."""
+    server = Server()
+    text = "".join(server.scrape(at) for at in MOMENTS)
+    command = "sglang serve --model-path moonshotai/Kimi-K3 --tp 8 --page-size 64 --kv-cache-dtype fp8_e4m3"
+    command += " --mamba-radix-cache-strategy extra_buffer --mem-fraction-static 0.85"
+    answer = answered(text, read_command(command), 9216).answer
+    assert (answer.S, answer.slots, answer.kv_rows, answer.clamp, answer.runs) == (5, 257, 1_167_552, 51, 51)
+    assert answer.flags == ("--mamba-full-memory-ratio 2.2045",)
+    alone = answered(text, L=9216).answer
+    assert (alone.rest_gib, alone.flags, alone.best) == (None, None, None)
+    assert "rest_gib" in alone.unknown
+
+
+def test_a_boot_log_beside_what_it_serves() -> None:
+    """Several files: what the boot printed stays exact, and what is measured comes on top."""
+    boot = (GOLDEN / "boot_logs" / "0.5.23_kda_mla_tp8_default.log").read_bytes()
+    server = Server()
+    lines = "".join(map(server.decode, MOMENTS)).encode()
+    plain = told(read_texts([[boot]]), L=9216).answer
+    both = told(read_texts([[gzip.compress(boot)], [lines]]), L=9216)
+    for name in ("S", "slots", "clamp", "kv_rows", "kv_tokens", "runs", "binds", "rest_gib", "best", "flags"):
+        assert getattr(both.answer, name) == getattr(plain, name), name
+    assert both.answer.serving is not None
+    assert plain.serving is None
+    assert both.answer.serving.slots_held == 4.0
+    assert both.sentences[0].startswith(
+        "State pool full 100 % of the time, KV never above 41 %: r = 2.2053 runs 74 at L"
+    )
+    assert {row.quantity for row in both.answer.serving.beside} >= {"K, state slots", "state slots per running request"}
+
+
+def test_what_is_nothing_of_both() -> None:
+    """Neither a boot nor a server: refused as before, and without the further keys."""
+    answer = answered("hello\n").answer
+    assert answer.refused is not None
+    assert (answer.refused.kind, answer.serving, answer.status) == ("not_a_log", None, 2)
+
+
 def test_server_info_without_its_model() -> None:
     """The bytes of a slot are in no field: they are asked for, and once given rest follows."""
-    info = read(json.dumps(Server().info(model_path="/models/own-finetune")) + "\n").info
-    assert info is not None
-    found = inputs_of_server(info)
-    assert (found.scenario, found.rest) == (None, None)
-    assert found.why_not.startswith("State bytes per slot are in no field of /server_info")
-    given = inputs_of_server(info, state_bytes_per_slot=56_171_520, conv_bytes_per_slot=1_907_712, L=9216)
+    text = json.dumps(Server().info(model_path="/models/own-finetune")) + "\n"
+    found = inputs(text)
+    assert (found.diagnosis.scenario, found.rest) == (None, None)
+    assert found.why_not.startswith("the bytes of a state slot are in no field")
+    given = inputs(text, state_bytes_per_slot=56_171_520, conv_bytes_per_slot=1_907_712, L=9216)
     assert given.rest is not None
     assert given.rest.holds(28.529)
-    assert inputs_of_server(info, model="moonshotai/Kimi-K3").rest is not None
+    assert inputs(text, model="moonshotai/Kimi-K3").rest is not None
+    answer = answered(text, L=9216).answer
+    assert (answer.slots, answer.runs, answer.state_bytes_per_slot, answer.rest_gib) == (257, 51, None, None)
+    assert {"state_bytes_per_slot", "rest_gib", "best"} <= set(answer.unknown)
 
 
 def test_a_model_that_did_not_run_is_told() -> None:
     """Where no rest gives what runs, nothing is made up."""
-    info = read(json.dumps(Server(slots=300).info()) + "\n").info
-    assert info is not None
-    found = inputs_of_server(info)
-    assert (found.scenario, found.rest) == (None, None)
-    assert "No rest gives the 300 slots" in found.why_not
+    found = inputs(json.dumps(Server(slots=300).info()) + "\n")
+    assert (found.diagnosis.scenario, found.rest) == (None, None)
+    assert "no rest gives the 300 slots" in found.why_not
+    other = inputs(json.dumps(Server().info()) + "\n", model="Qwen/Qwen3-Next-80B-A3B-Instruct")
+    assert other.diagnosis.scenario is None
+    assert "has other KV bytes than what runs" in other.why_not
 
 
 def test_rows_under_dcp() -> None:
     """The tokens of an answer are rows up to 0.5.20 and logical since 0.5.21."""
     for release, tokens in (("0.5.20", 100_000), ("0.5.21", 800_000)):
-        info = read(json.dumps(Server(release, tokens=tokens).info(dcp_size=8)) + "\n").info
+        text = json.dumps(Server(release, tokens=tokens).info(dcp_size=8)) + "\n"
+        info = read(text).info
         assert info is not None
-        assert inputs_of_server(info).inputs.values["dcp_size"] == 8
         assert rows_of(info) == 100_000
+        assert inputs(text).diagnosis.inputs.values["dcp_size"] == 8
 
 
 @pytest.mark.parametrize("cut", [0.3, 0.6, 0.95])
@@ -220,10 +328,11 @@ def test_an_answer_that_breaks_off(cut: float) -> None:
 def test_the_end_of_a_server(kind: str) -> None:
     """It is said why a server died with KV free, and which pin prevents it."""
     server = Server()
-    facts = read("".join(map(server.decode, MOMENTS)) + "Traceback (most recent call last):\n" + ASSERTIONS[kind])
+    text = "".join(map(server.decode, MOMENTS)) + "Traceback (most recent call last):\n" + ASSERTIONS[kind]
+    facts = read(text)
     assert [end.why for end in facts.ends] == [kind]
     assert "set --max-mamba-cache-size to at least 51 x 5 + 1 = 256." in verdict(facts)
-    assert server_answer(facts).notices[-1].about == "died_later"
+    assert [notice.about for notice in answered(text).answer.notices] == ["died_later"]
 
 
 def test_mixed_in_one_text() -> None:
@@ -280,10 +389,11 @@ def test_a_new_start_begins_anew() -> None:
     first = "".join(before.decode(Moment(second, 20, 1, 9000, 80)) for second in range(5))
     start = "[2026-01-15 10:30:00] server_args={'tp_size': 8}\n"
     start += "[2026-01-15 10:30:01 TP0] Load weight begin. avail mem=1 GB\n"
-    facts = read(first + start + "".join(map(after.decode, MOMENTS)))
+    text = first + start + "".join(map(after.decode, MOMENTS))
+    facts = read(text)
     assert facts.main is not None
     assert (facts.main.samples, facts.starts, facts.main.peaks.running) == (12, 1, 51)
-    assert server_answer(facts).notices[0].about == "several_boots"
+    assert answered(text).answer.notices[0].about == "several_boots"
     alone = read(first + start).main
     assert alone is not None
     assert alone.samples == 5
@@ -329,16 +439,16 @@ def test_verdict_of_the_worked_example() -> None:
     facts = read(text)
     sizing = solve(Scenario())
     assert verdict(facts, sizing) == (
-        "State pool full 93 % of the time, KV pool never above 41 %: r = 2.2 runs 74; held 4.0 slots a request, "
-        "5 reserved."
-    ).replace("KV pool", "KV")
+        "State pool full 93 % of the time, KV never above 41 %: r = 2.2045 runs 74 at L = 9,216; held 4.0 slots a "
+        "request, 5 reserved."
+    )
     rows = {row.quantity: row for row in beside(facts, sizing)}
     assert (rows["K, state slots"].why, rows["max_running_requests"].why, rows["KV tokens"].why) == ("", "", "")
     assert "the peak between prefill and decode" in rows["state slots per running request"].why
     further = serving(facts, sizing)
     assert (further.slots_held, further.slots_reserved, further.full_first) == (4.0, 5, "state")
     assert further.length_in_use == facts.length_in_use == 9281
-    answer = server_answer(facts, L=9216)
+    answer = answered(text, L=9216).answer
     assert (answer.S, answer.slots, answer.clamp, answer.runs, answer.binds) == (5, 257, 51, 51, "state")
     assert (answer.kv_tokens, answer.kv_cap) == (1_167_552, 126)
 

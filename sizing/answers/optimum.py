@@ -74,13 +74,11 @@ def best_split(rank: Rank, need: Need | None = None, liked: float | None = None)
     `need` gives the KV [tokens] of so many requests, by default L each; `liked` is a ratio to name if it is one of the
     best.
     """
-    need = need or (lambda requests: requests * rank.scenario.L)
+    need = need or _at_one_length(rank)
     of_ratio, rank = rank, pin_rank(rank)
-    unspared = _most_requests(rank, need, spare=0)
-    if unspared == 0:
+    runs, spare, unspared = _most(rank, need)
+    if runs == 0:
         return None
-    spared = _most_requests(rank, need, spare=1) if spare_slots(rank) else 0
-    spare, runs = (1, spared) if spared else (0, unspared)
     low, tokens = runs * int(rank.S), need(runs)
     most = int(min(rank.rest_gib * GIB / rank.slot_bytes + 1, most_slots(rank)))
     if unspared > runs:
@@ -99,6 +97,22 @@ def best_split(rank: Rank, need: Need | None = None, liked: float | None = None)
         pin=low + spare,
         unspared=unspared,
     )
+
+
+def most_runs(rank: Rank) -> int:
+    """What the optimum runs, without the settings that give it [requests per rank]; 0 where nothing runs."""
+    return _most(pin_rank(rank), _at_one_length(rank))[0]
+
+
+def _at_one_length(rank: Rank) -> Need:
+    return lambda requests: requests * rank.scenario.L
+
+
+def _most(rank: Rank, need: Need) -> tuple[int, int, int]:
+    """The most requests that run with a slot to spare where slots are tracked, that slot, and the most without."""
+    unspared = _most_requests(rank, need, spare=0)
+    spared = _most_requests(rank, need, spare=1) if unspared and spare_slots(rank) else 0
+    return (spared, 1, unspared) if spared else (unspared, 0, unspared)
 
 
 class Pair(BaseModel):

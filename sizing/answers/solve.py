@@ -4,7 +4,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, SkipValidation
 
 from sizing import specification
-from sizing.answers.optimum import Optimum, Pair, best_pair, best_split, pin_flag, r_star
+from sizing.answers.optimum import Optimum, Pair, best_pair, best_split, most_runs, pin_flag, r_star
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import GIB, flag_ratio
 from sizing.engine.allocation import Allocation, DecodePool, allocations, beyond, decode_pool
@@ -211,5 +211,5 @@ def _predict(rank: Rank, ratio: float) -> Prediction:
 def _gib_more(rank: Rank, optimum: Optimum | None) -> int | None:
     if optimum is None:
         return None
-    more = best_split(rank._replace(rest_gib=rank.rest_gib + 1))
-    return more.runs - optimum.runs if more else None
+    more = most_runs(rank._replace(rest_gib=rank.rest_gib + 1))
+    return more - optimum.runs if more else None

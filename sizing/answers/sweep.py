@@ -220,8 +220,10 @@ def _kept(at: Any) -> Any:
 def _with(base: Scenario, values: dict[str, Any]) -> Any:
     if all(name in COPIED for name in values):
         return base.model_copy(update=values)
+    if base.rest_source == "estimated":  # anew at each value: a width moves the weights
+        return changed(base, **values)
     # One input moves, rest among those that stand: the sweep says so, whatever a width would do to the weights.
-    return changed(base, **({"rest_gib": base.rest_gib, "rest_source": "typed in"} | values))
+    return changed(base, **({"rest_gib": base.rest_gib, "rest_source": base.rest_source} | values))
 
 
 def _solved(scenario: Scenario, arrays: dict[str, Any]) -> tuple[Any, Any] | None:

@@ -81,12 +81,18 @@ def _served(facts: Facts, exact: Exact) -> bool:
 
 
 def diagnose(
-    boot: Boot, *, model: str | None = None, command: Command | None = None, stated: dict[str, Any] | None = None
+    boot: Boot,
+    *,
+    model: str | None = None,
+    command: Command | None = None,
+    stated: dict[str, Any] | None = None,
+    trusted: bool = False,
 ) -> Diagnosis:
     """Read a boot as a scenario and solve it.
 
-    `model` gives exact bytes where the log allows them (the likely one, or "" for none); `command` fills in what the
-    log does not say; `stated` holds what the user adds, such as L [tokens]. Raises nothing.
+    `model` gives exact bytes where the log allows them (the likely one, or "" for none); `trusted` takes them where no
+    size is printed that could allow or refuse them. `command` fills in what the log does not say; `stated` holds what
+    the user adds, such as L [tokens]. Raises nothing.
     """
     stated = stated or {}
     both = joined(boot, command)
@@ -94,7 +100,8 @@ def diagnose(
     if model is None:
         model = likely_model(facts, models_that_fit(facts))
     exact = exact_bytes(facts, geometry_of(model)) if model else Exact()
-    fits = model if model and _fits(exact) and _served(facts, exact) else ""
+    silent = trusted and facts.slot_bytes is None and facts.token_bytes is None
+    fits = model if model and (_fits(exact) or silent) and _served(facts, exact) else ""
     inputs = _without_stated(inputs_of(facts, exact if model else None), stated)
     found = Diagnosis(facts, fits, inputs, both.differ, both.known)
     values = _with_command(inputs, asked)
@@ -109,7 +116,8 @@ def diagnose(
         found = found._replace(model="")
     if not isinstance(scenario, Scenario):
         return found._replace(problems=tuple(scenario))
-    if not _measured(facts, values, model=bool(found.model)):
+    stands = bool(found.model) or (trusted and {"state_bytes_per_slot", "kv_bytes_per_token"} <= values.keys())
+    if not _measured(facts, values, model=stands):
         return found
     return _solved(found._replace(scenario=scenario), scenario)
 

@@ -231,12 +231,17 @@ def _problems(reader: Reader, finder: Finder, boots: int, other: OtherEngine | N
         yield _problem(
             f"The log holds {count(boots)} boots: the last {MAX_BOOTS} were read. Cut it to the one you mean."
         )
-    if reader.broken:
-        yield _problem("The packed file breaks off or is damaged: only what came before was read.")
-    if reader.too_long:
-        yield _problem(f"Only the first {count(MAX_BYTES // 2**20)} MiB were read: cut the log to the boot.")
+    yield from not_all_read(broken=reader.broken, too_long=reader.too_long)
     if finder.gave_up:
         yield _problem("The log has more boot lines than any server prints: the rest was not read. Cut it to one boot.")
+
+
+def not_all_read(*, broken: bool, too_long: bool) -> Iterator[Problem]:
+    """A sentence for each reason why not all of a log was read."""
+    if broken:
+        yield _problem("The packed file breaks off or is damaged: only what came before was read.")
+    if too_long:
+        yield _problem(f"Only the first {count(MAX_BYTES // 2**20)} MiB were read: cut the log to what you mean.")
 
 
 def _problem(sentence: str) -> Problem:

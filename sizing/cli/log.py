@@ -1,18 +1,20 @@
-"""`log`: read a boot log and put what it prints beside what the rules predict."""
+"""`log`: read a boot log, what a running server tells, or both, and put it beside what the rules predict."""
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from sizing.bootlog import Boot, Log, read_chunks, read_file
 from sizing.bootlog.diagnosis import Diagnosis, readings
+from sizing.bootlog.text import chunks_of
 from sizing.cli.shared import USAGE_ERROR, aligned, head, print_json, stop, stop_with
 from sizing.command import Command, read_command
-from sizing.exchange.answer import SizingAnswer
-from sizing.exchange.log_answer import log_answer
+from sizing.exchange.server_answer import LogFileAnswer, Told, told
+from sizing.exchange.server_words import measured_rows
 from sizing.scenario.from_model import named_in, servable
 from sizing.scenario.inputs import Scenario, read_scenario
+from sizing.server.texts import Read, read_texts
 
 CHUNK = 2**20  # bytes of a log that are read at a time
 
@@ -21,16 +23,19 @@ def add(commands: Any) -> None:
     """Declare the command."""
     log = commands.add_parser(
         "log",
-        help="read a boot log and put what it prints beside what the rules predict",
-        description="Read a boot log of SGLang 0.5.4 to 0.5.23, plain or gzip: the bytes of a slot and of a token, "
-        "rest, S, what was printed, and what the same flags give by the rules. FILE is - for standard input.",
+        help="read a boot log, or what a running server tells, and put it beside what the rules predict",
+        description="Read what SGLang 0.5.4 to 0.5.23 says, plain or gzip, known by its content: a boot log; of a "
+        "running server /server_info and /v1/loads as JSON, /metrics, lines of prefill and decode batches. It gives "
+        "the bytes of a slot and of a token, rest, S, what was printed, and what the same flags give by the rules; of "
+        "a running server what its pools held, what kept requests waiting, and the length in use. Several files are "
+        "read as one. FILE is - for standard input.",
     )
-    log.add_argument("file", metavar="FILE", help="boot log, or - for standard input")
+    log.add_argument("files", metavar="FILE", nargs="+", help="log, answer or scrapes; or - for standard input")
     log.add_argument("--model", metavar="NAME", help="a name of the catalogue, for exact bytes (the one that fits)")
     log.add_argument("--command", metavar="COMMAND", help="file with the launch command behind the log")
     log.add_argument("--L", "--length", metavar="L", dest="length", help="context per request [tokens]")
     log.add_argument("--json", action="store_true", help="print the answer as JSON instead of tables")
-    log.set_defaults(run=run, answer=SizingAnswer)
+    log.set_defaults(run=run, answer=LogFileAnswer)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -40,15 +45,15 @@ def run(options: argparse.Namespace) -> int:
     if model not in (None, "", *servable()) or (options.model and not model):
         stop_with(f"{options.model} is no model of the catalogue that has both pools.", where="--model")
     command = None if options.command is None else _read_command(options.command)
-    log = _read_log(options.file)
-    found = log_answer(log, command, L, model)
+    read = _read(options.files)
+    found = told(read, command, L, model)
     if options.json:
         return print_json(found.answer)
-    for problem in (*log.problems, *(command.problems if command else ())):
-        print(problem.sentence, file=sys.stderr)
-    if log.last is None or found.found is None:
+    for sentence in (*read.sentences, *(problem.sentence for problem in (command.problems if command else ()))):
+        print(sentence, file=sys.stderr)
+    if found.boot is None and read.facts is None:
         return USAGE_ERROR
-    print("\n".join(_log_lines(log.last, found.found, found.answer)))
+    print("\n".join(_lines(found)))
     return found.answer.status
 
 
@@ -57,20 +62,32 @@ def _length(text: str) -> int:
     return stated.L if isinstance(stated, Scenario) else stop(stated)
 
 
-def _log_lines(boot: Boot, found: Diagnosis, answer: SizingAnswer) -> list[str]:
+def _lines(found: Told) -> list[str]:
     """The answer, what was read beside what is predicted, and what is missing or was assumed."""
-    lines = [answer.words, *(f"{notice.words}" for notice in answer.notices)]
-    table = [
-        (name, value, f"{between}  {source}".strip()) for name, value, between, source in readings(found.facts, found)
-    ]
-    lines += ["", *aligned(table)]
-    if found.beside and not boot.refused:
-        beside = [(row.quantity, f"{row.predicted} / {row.printed}", row.why) for row in found.beside]
+    answer, diagnosis = found.answer, found.found
+    lines = [*found.sentences, *(notice.words for notice in answer.notices)]
+    if answer.serving is not None:
+        lines += ["", *aligned(measured_rows(answer.serving))]
+        table = [(row.quantity, f"{row.predicted} / {row.measured}", row.why) for row in answer.serving.beside]
+        lines += ["", "predicted / measured:", *aligned(table)] if table else []
+    if diagnosis is None:
+        return lines
+    if found.printed and (table := _readings(diagnosis)):
+        lines += ["", *aligned(table)]
+    if found.printed and diagnosis.beside and found.boot is not None and not found.boot.refused:
+        beside = [(row.quantity, f"{row.predicted} / {row.printed}", row.why) for row in diagnosis.beside]
         lines += ["", "predicted / printed:", *aligned(beside)]
-    lines += ["", *boot.facts.conflicts, *found.inputs.missing, *found.inputs.assumed]
+    if found.printed:
+        lines += ["", *diagnosis.facts.conflicts, *diagnosis.inputs.missing, *diagnosis.inputs.assumed]
     if answer.flags is None:
         return lines
     return [*lines, "", f"set: {' '.join(answer.flags)}", *((answer.command,) if answer.command else ())]
+
+
+def _readings(found: Diagnosis) -> list[tuple[str, str, str]]:
+    return [
+        (name, value, f"{between}  {source}".strip()) for name, value, between, source in readings(found.facts, found)
+    ]
 
 
 def _read_command(file: str) -> Command:
@@ -80,8 +97,16 @@ def _read_command(file: str) -> Command:
         stop_with(f"{file} cannot be read ({error.__class__.__name__}). Name a launch command.", where="--command")
 
 
-def _read_log(file: str) -> Log:
+def _read(files: list[str]) -> Read:
+    """All files as one text; standard input where a file is -."""
+    name = ""
+
+    def opened() -> Iterable[Iterable[bytes]]:
+        nonlocal name
+        for name in files:
+            yield iter(lambda: sys.stdin.buffer.read(CHUNK), b"") if name == "-" else chunks_of(Path(name))
+
     try:
-        return read_chunks(iter(lambda: sys.stdin.buffer.read(CHUNK), b"")) if file == "-" else read_file(Path(file))
+        return read_texts(opened())
     except OSError as error:
-        stop_with(f"{file} cannot be read ({error.__class__.__name__}). Name a boot log, or - for standard input.")
+        stop_with(f"{name} cannot be read ({error.__class__.__name__}). Name a log, or - for standard input.")

@@ -19,6 +19,7 @@ from sizing.cli import log as log_command
 from sizing.cli import model, plan, target, traffic
 from sizing.cli.shared import StopError, print_json, stop_with
 from sizing.exchange.answer import Answer, ModelAnswer, SizingAnswer, TrafficAnswer
+from sizing.exchange.server_answer import LogFileAnswer
 from sizing.scenario.from_model import servable
 from sizing.traffic.workload import Shape
 
@@ -29,9 +30,10 @@ MAX_TEXT = 32 * 2**20  # characters of all texts of a call
 MAX_NAME = 100
 INSTRUCTIONS = (
     "Predicts, true to the integer, how SGLang splits GPU memory of hybrid models (attention with Mamba, GDN or KDA "
-    "layers) between state pool and full-KV pool. Have a boot log: use log. Have inputs: plan. Have requests to carry: "
-    "target. Have a trace: traffic. Have a config.json: model. Read `words` first; `refused` says why nothing runs, "
-    "`unknown` what the texts do not say, `flags` what to set. Numbers are per rank unless a name says otherwise."
+    "layers) between state pool and full-KV pool. Have a boot log, or what a running server says: use log. Have "
+    "inputs: plan. Have requests to carry: target. Have a trace: traffic. Have a config.json: model. Read `words` "
+    "first; `refused` says why nothing runs, `unknown` what the texts do not say, `flags` what to set. Numbers are per "
+    "rank unless a name says otherwise."
 )
 Found = TypeVar("Found", bound=Answer)
 COMMANDS = {"plan": plan, "log": log_command, "model": model, "target": target, "traffic": traffic}
@@ -150,15 +152,20 @@ def log_tool(
     command_name: str = "command.sh",
     L: str | None = None,
     model: str | None = None,
-) -> SizingAnswer:
-    """Read a boot log of SGLang, with the launch command behind it if there is one: what was sized, why, the cure.
+    more: list[str] | None = None,
+) -> LogFileAnswer:
+    """Read what SGLang says, with the launch command behind it if there is one: what was sized, why, the cure.
 
-    `log` and `command` are texts; L is the context per request [tokens], such as 32768 or 32K; `model` is a name of
-    the catalogue, for exact bytes.
+    `log` is the text of a boot log, of /server_info, /v1/loads or /metrics, or lines of prefill and decode batches;
+    `more` are texts that belong to it. Of a running server `serving` says what its pools held, what kept requests
+    waiting and the length in use. L is the context per request [tokens], such as 32768 or 32K; `model` is a name of the
+    catalogue, for exact bytes.
     """
-    files = {LOG: (log_name, log)} | ({COMMAND: (command_name, command)} if command is not None else {})
+    others = {f"{LOG}{number}": (f"{number}.log", text) for number, text in enumerate(more or (), start=1)}
+    files = {LOG: (log_name, log)} | others | ({COMMAND: (command_name, command)} if command is not None else {})
     behind = None if command is None else f"--command={COMMAND}"
-    return answered(SizingAnswer, "log", files, behind, _option("L", L), _option("model", model), "--", LOG)
+    options = (behind, _option("L", L), _option("model", model))
+    return answered(LogFileAnswer, "log", files, *options, "--", LOG, *others)
 
 
 def model_tool(

@@ -51,7 +51,7 @@ def admitted(rank: Rank, rows: Numeric, clamp: Numeric) -> Numeric:
 def estimate(rank: Rank, rows: Numeric) -> Numeric:
     """The engine's own guess at running requests [requests] from rows of one rank and the context length."""
     guess = np.trunc(rows / rank.context_length * ESTIMATE_FACTOR).astype(np.int64)
-    return np.clip(guess, ESTIMATE_LOW, ESTIMATE_HIGH)
+    return np.minimum(np.maximum(guess, ESTIMATE_LOW), ESTIMATE_HIGH)  # np.clip takes three times as long
 
 
 def caps_by_estimate(rank: Rank) -> bool:

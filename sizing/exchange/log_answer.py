@@ -36,11 +36,17 @@ class LogAnswer(NamedTuple):
     """The words of the answer, the headline first."""
 
 
-def log_answer(log: Log, command: Command | None = None, L: int | None = None, model: str | None = None) -> LogAnswer:
+def log_answer(
+    log: Log,
+    command: Command | None = None,
+    L: int | None = None,
+    model: str | None = None,
+    found: Diagnosis | None = None,
+) -> LogAnswer:
     """Answer for the last boot of a log. Without `L` [tokens] nothing is said that depends on it.
 
     `model` is a name of the catalogue whose exact bytes are taken where the log allows them, "" for none; left out, the
-    one that the log or the command names. Raises nothing.
+    one that the log or the command names. `found` is that boot diagnosed, where that was done. Raises nothing.
     """
     boot = log.last
     if boot is None:
@@ -48,7 +54,7 @@ def log_answer(log: Log, command: Command | None = None, L: int | None = None, m
         return LogAnswer(nothing, None, (nothing.words,))
     if model is None:
         model = _named(boot, command)
-    found = diagnose(boot, model=model, command=command, stated={} if L is None else {"L": L})
+    found = found or diagnose(boot, model=model, command=command, stated={} if L is None else {"L": L})
     numbers = _Numbers(boot, found, L)
     cure, why = _cure(boot, command, found, numbers)
     of_the_command = (problem.sentence for problem in command.problems) if command else ()

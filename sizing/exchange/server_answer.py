@@ -1,17 +1,34 @@
-"""What a running server tells, in the vocabulary of an answer, and what has no key there in further ones."""
+"""Any log in the vocabulary of an answer: a boot, a running server, or both, with the launch command behind them.
 
-from typing import Any
+What a boot printed is exact and comes first; what was measured fills in what it does not say. What has no key in the
+vocabulary (occupancy, slots held, retractions) stands under `serving`.
+"""
 
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Iterator
+from typing import Annotated, Any, NamedTuple
 
-from sizing.answers.solve import Sizing
+from pydantic import BaseModel, ConfigDict, PlainSerializer
+
+from sizing.answers.solve import Sizing, solve
+from sizing.basics.problems import RefusedError
+from sizing.bootlog import Boot
+from sizing.bootlog.diagnosis import Diagnosis
 from sizing.bootlog.measure import Measured as Printed
-from sizing.exchange.answer import Measured, Notice, Number, SizingAnswer
-from sizing.exchange.sizing_answer import sizing_answer
+from sizing.bootlog.said import Crashed, Decode, NoSlot
+from sizing.command import Command
+from sizing.engine.unified import ENTRY_STEP
+from sizing.engine.unified import HOST_STEP as ROW_STEP
+from sizing.exchange.answer import ENGINE_REFUSES, Measured, Notice, Number, SizingAnswer
+from sizing.exchange.log_answer import NO_SLOT, log_answer
+from sizing.scenario.inputs import Scenario, changed
 from sizing.server.beside import Row, beside
 from sizing.server.facts import RankFacts, ServerFacts
+from sizing.server.inputs import inputs_of_server
 from sizing.server.measured import Shares
-from sizing.server.verdict import died, verdict
+from sizing.server.texts import Read
+from sizing.server.verdict import Limits, died, verdict
+
+AS_OBJECT = PlainSerializer(lambda row: row._asdict(), return_type=dict)  # with its names, not as a list
 
 
 class Occupancy(BaseModel):
@@ -37,7 +54,7 @@ class Serving(BaseModel):
     kv_pool: Occupancy | None
     limit: int | None
     """The most requests that the engine runs."""
-    limit_held: Shares | None
+    limit_held: Annotated[Shares, AS_OBJECT] | None
     full_first: str | None
     """state or kv."""
     full_after_seconds: float | None
@@ -53,12 +70,135 @@ class Serving(BaseModel):
     retracted: int
     """Requests, of all ranks."""
     ended: tuple[str, ...]
-    beside: tuple[Row, ...]
+    beside: tuple[Annotated[Row, AS_OBJECT], ...]
 
 
-def serving(facts: ServerFacts, sizing: Sizing | None = None) -> Serving:
-    """The further keys."""
+class LogFileAnswer(SizingAnswer):
+    """Of `log`."""
+
+    serving: Serving | None = None
+    """None where the text says nothing of a running server."""
+
+
+class Told(NamedTuple):
+    """The answer, and what it was read from, for those that show more of it."""
+
+    answer: LogFileAnswer
+    sentences: tuple[str, ...]
+    """The words of the answer, the headline first."""
+    boot: Boot | None
+    """The boot that counts: as printed, or in the words of a server that runs."""
+    printed: bool
+    """Whether that boot stands in the text."""
+    found: Diagnosis | None
+    sizing: Sizing | None
+    """The deployment at the L that is stated, else at the length in use; None where it is not known."""
+    why_not: str
+    """Why a running server's deployment is not known: the end of a sentence; empty where it is."""
+
+
+def told(
+    read: Read, command: Command | None = None, L: int | None = None, model: str | None = None, **stated: Any
+) -> Told:
+    """Answer for what a text holds. Without `L` [tokens] no key is filled that depends on it.
+
+    `model` is a name of the catalogue, "" for none; left out, the one that is named. `stated` holds what a user adds to
+    a running server's words, such as state_bytes_per_slot. Raises nothing.
+    """
+    log, facts = read
+    if facts is None:
+        plain = log_answer(log, command, L, model)
+        values = dict(plain.answer)
+        return Told(LogFileAnswer(**values), plain.sentences, log.last, True, plain.found, _of(plain.found), "")
+    at_L = {} if L is None else {"L": L}
+    printed = log.last is not None and _is_boot(log.last)
+    base = log_answer(log, command, L, model)
+    own = None
+    if not printed or base.found is None or base.found.sizing is None:
+        own = inputs_of_server(facts, command, model, **at_L, **stated)
+    # A boot of which too little is left to solve it says less than a server that has all of it.
+    if own is not None and (not printed or own.diagnosis.sizing is not None):
+        boots = log._replace(kind="boots", boots=(own.boot,), problems=())
+        base = log_answer(boots, command, L, model, own.diagnosis)
+        printed = False
+    boot = own.boot if own is not None and not printed else log.last
+    sizing = _solved(base.found, L or facts.length_in_use)
+    limits = _limits(facts, base.answer)
+    known = _known(base.answer, facts, L)
+    said = verdict(facts, sizing, limits)
+    why_not = "" if printed or sizing is not None else own.why_not if own is not None else NO_DEPLOYMENT
+    sentences = _sentences(facts, said, base.sentences if printed or base.found else (), base.found, why_not)
+    answer = LogFileAnswer(
+        **known | {"words": " ".join(sentences), "notices": _together(base.answer if boot else None, facts, limits)},
+        unknown=tuple(name for name in _wanted(base.answer, L) if known.get(name) is None),
+        serving=serving(facts, sizing, limits),
+    )
+    return Told(answer, sentences, boot, printed, base.found, sizing, why_not)
+
+
+def _is_boot(boot: Boot) -> bool:
+    """Whether a boot holds more than what a server prints while it runs, or ends."""
+    return any(not isinstance(line.said, Decode | NoSlot | Crashed) for line in boot.lines)
+
+
+def _of(found: Diagnosis | None) -> Sizing | None:
+    return found.sizing if found else None
+
+
+def _solved(found: Diagnosis | None, L: int | None) -> Sizing | None:
+    """The deployment at so many tokens a request; None where either is not known."""
+    scenario = found.scenario if found is not None and found.sizing is not None else None
+    other = changed(scenario, L=L) if scenario is not None and L is not None else None
+    try:
+        return solve(other) if isinstance(other, Scenario) else None
+    except RefusedError:
+        return None
+
+
+def _limits(facts: ServerFacts, base: SizingAnswer) -> Limits:
+    """S and the requests that are admitted, as the boot has them, else as they were measured."""
     main = facts.main
+    S = base.S if isinstance(base.S, int) else main.S if main else None
+    clamp = base.clamp if isinstance(base.clamp, int) else None
+    return Limits(S, facts.limit if facts.limit is not None else clamp)
+
+
+def _known(base: SizingAnswer, facts: ServerFacts, L: int | None) -> dict[str, Any]:
+    """Every key as the boot gives it, what is missing there as measured; of a boot that was refused nothing was."""
+    values = {name: value for name, value in base if name not in ("words", "notices", "unknown")}
+    if base.refused is not None and base.status == ENGINE_REFUSES:
+        return values
+    values["refused"] = None  # no boot was found, and none is needed
+    for name, value in _measured(facts, base, L).items():
+        if values[name] is None or (isinstance(values[name], Measured) and value is not None):
+            values[name] = value
+    return values
+
+
+NO_DEPLOYMENT = "add /server_info, or /metrics with the launch command, or the boot log"
+
+
+def _sentences(
+    facts: ServerFacts, said: str, of_boot: tuple[str, ...], found: Diagnosis | None, why_not: str
+) -> tuple[str, ...]:
+    """What was measured, then what the boot says, or why nothing follows for another split."""
+    ended = any(end.why != "kv" for end in facts.ends)
+    own = tuple(sentence for sentence in of_boot if not (ended and sentence == NO_SLOT))
+    if why_not:
+        own = (*(found.differ if found else ()), f"What another split would run is not known: {why_not}.")
+    return tuple(sentence for sentence in (said, *own) if sentence)
+
+
+def _wanted(base: SizingAnswer, L: int | None) -> Iterator[str]:
+    """The keys that apply, in the order of the vocabulary."""
+    yield from ("S", "D", "slots", "clamp", "kv_rows", "kv_tokens", *(("kv_cap",) if L is not None else ()))
+    yield from ("runs", "binds", "rest_gib", "state_bytes_per_slot", "kv_bytes_per_token", "draft_kv_bytes_per_token")
+    yield from ("token_equiv", *(("r_star", "best") if L is not None else ()))
+
+
+def serving(facts: ServerFacts, sizing: Sizing | None = None, limits: Limits | None = None) -> Serving:
+    """The further keys."""
+    main, limits = facts.main, limits or _limits(facts, SizingAnswer(words=""))
     return Serving(
         formats=facts.formats,
         samples=main.samples if main else None,
@@ -70,33 +210,19 @@ def serving(facts: ServerFacts, sizing: Sizing | None = None) -> Serving:
         full_first=main.first.pool if main and main.first else None,
         full_after_seconds=main.first.after if main and main.first else None,
         slots_held=main.held if main else None,
-        slots_reserved=sizing.S if sizing else main.S if main else None,
+        slots_reserved=sizing.S if sizing else limits.S,
         slots_cached=main.cached if main else None,
         running_most=main.peaks.running if main else None,
         queued_most=main.peaks.queued if main else None,
         length_in_use=facts.length_in_use,
         retractions=facts.retractions,
         retracted=facts.retracted,
-        ended=tuple(died(end, facts) for end in facts.ends),
+        ended=tuple(died(end, limits) for end in facts.ends),
         beside=beside(facts, sizing) if sizing else (),
     )
 
 
-def server_answer(facts: ServerFacts, *, L: int | None = None, sizing: Sizing | None = None) -> SizingAnswer:
-    """The vocabulary's keys: as measured where they were, else as the solved scenario gives them, else unknown."""
-    base = sizing_answer(sizing) if sizing else SizingAnswer(words="")
-    known = {name: value for name, value in _measured(facts, L).items() if value is not None}
-    values = {**base.model_dump(include=set(SizingAnswer.model_fields) - {"unknown", "notices"}), **known}
-    values["words"] = verdict(facts, sizing)
-    keys = ("S", "slots", "clamp", "kv_tokens", "runs", "rest_gib", "state_bytes_per_slot", "kv_bytes_per_token")
-    return SizingAnswer(
-        **values,
-        unknown=tuple(name for name in keys if values.get(name) is None),
-        notices=(*base.notices, *_notices(facts)),
-    )
-
-
-def _measured(facts: ServerFacts, L: int | None) -> dict[str, Any]:
+def _measured(facts: ServerFacts, base: SizingAnswer, L: int | None) -> dict[str, Any]:
     main = facts.main
     slots: Number = facts.slots
     if slots is None and main and main.slots_between and not facts.unified:
@@ -104,24 +230,37 @@ def _measured(facts: ServerFacts, L: int | None) -> dict[str, Any]:
     tokens: Number = main.kv_tokens if main else facts.info.tokens if facts.info else None
     if tokens is None and main and main.kv_tokens_between:
         tokens = _band(main.kv_tokens_between)
-    cap = tokens // L if isinstance(tokens, int) and L else None
+    S = base.S if isinstance(base.S, int) else main.S if main else None
+    held = base.kv_tokens if base.kv_tokens is not None else tokens
+    cap = held // L if isinstance(held, int) and L else None
     limit = facts.limit
-    runs = min(limit, cap) if limit is not None and cap is not None else limit
+    runs = limit if L is None else None if limit is None or cap is None else min(limit, cap)
     return {
-        "S": main.S if main else None,
+        "S": S,
         "slots": slots,
-        "clamp": facts.slots // main.S if main and main.S and facts.slots is not None else None,
+        "clamp": facts.slots // S if S and facts.slots is not None else None,
         "kv_tokens": tokens,
         "kv_cap": cap,
         "runs": runs,
-        "binds": _binds(main, limit, cap),
+        "binds": _binds(main, limit, cap) if runs is not None else None,
         "L": L,
+        **_entries(facts, base),
     }
 
 
+def _entries(facts: ServerFacts, base: SizingAnswer) -> dict[str, Any]:
+    """Bytes by the entries of a unified buffer, where no draft is fused into them (running-server.md 2.2, 5)."""
+    pool = facts.pools[0] if len(facts.pools) == 1 else None
+    if pool is None or base.D != 0:
+        return {}
+    entry = pool.kv_entry_bytes
+    least = Measured(value=entry, low=entry - ENTRY_STEP + ROW_STEP, high=entry) if entry else None
+    return {"state_bytes_per_slot": pool.state_entry_bytes, "kv_bytes_per_token": least}
+
+
 def _binds(main: RankFacts | None, limit: int | None, cap: int | None) -> str | None:
-    if limit is None or (cap is not None and cap < limit):
-        return "kv" if cap is not None else None
+    if limit is not None and cap is not None and cap < limit:
+        return "kv"
     return main.limit_kind if main else None
 
 
@@ -129,13 +268,17 @@ def _band(printed: Printed) -> Measured:
     return Measured(value=printed.value, low=printed.low, high=printed.high)
 
 
-def _notices(facts: ServerFacts) -> tuple[Notice, ...]:
-    found = []
+def _together(base: SizingAnswer | None, facts: ServerFacts, limits: Limits) -> tuple[Notice, ...]:
+    """The notices of both, one a code: of a running server first, which tells more."""
+    both = (*_notices(facts, limits), *(base.notices if base is not None else ()))
+    return tuple({notice.about: notice for notice in reversed(both)}.values())[::-1]
+
+
+def _notices(facts: ServerFacts, limits: Limits) -> Iterator[Notice]:
     if facts.starts:
-        found.append(Notice(about="several_boots", words="More than one run of the server: the last counts."))
+        yield Notice(about="several_boots", words="More than one run of the server: the last counts.")
     if len({rank.source for rank in facts.ranks}) > 1:
         words = "Lines of several servers: the answer is for the one in which requests waited longest."
-        found.append(Notice(about="several_servers", words=words))
+        yield Notice(about="several_servers", words=words)
     if facts.ends:
-        found.append(Notice(about="died_later", words=" ".join(died(end, facts) for end in facts.ends)))
-    return tuple(found)
+        yield Notice(about="died_later", words=" ".join(died(end, limits) for end in facts.ends))

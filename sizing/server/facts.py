@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict
 from sizing.basics.frames import frame_of
 from sizing.basics.problems import Problem
 from sizing.basics.units import count
+from sizing.bootlog.log import not_all_read
 from sizing.bootlog.measure import Measured
 from sizing.bootlog.ranks import POSSIBLE
-from sizing.bootlog.text import MAX_BYTES
 from sizing.server import measured
 from sizing.server.batches import Retraction
 from sizing.server.columns import Key, Table
@@ -335,10 +335,7 @@ def _retracted(said: Said, group: _Group, lines: list[Retraction]) -> int:
 
 
 def _problems(said: Said, unified: bool) -> Iterator[Problem]:
-    if said.broken:
-        yield _problem("The packed file breaks off or is damaged: only what came before was read.")
-    if said.too_long:
-        yield _problem(f"Only the first {count(MAX_BYTES // 2**20)} MiB were read: cut the log to the hours you mean.")
+    yield from not_all_read(broken=said.broken, too_long=said.too_long)
     if said.tables.kept_of > 1:
         yield _problem(f"There are more lines than are kept: one of {count(said.tables.kept_of)} counts in shares.")
     if said.tables.crowded:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sizing.bootlog.prefix import source_of
-from sizing.bootlog.text import Progress, Reader, chunks_of
+from sizing.bootlog.text import MAX_BYTES, Progress, Reader, chunks_of
 from sizing.server.batches import MAX_BEFORE, RETRACT, Batch, Retraction, Usual, lines_of, time_in, usual_lines
 from sizing.server.columns import Key, Row
 from sizing.server.metrics import Metrics, Scrape
@@ -30,6 +30,37 @@ ENDS = {
 }
 STARTS = ("server_args=", "Load weight begin")
 _JSON = re.compile(r"\n(?=\{|\[[ \t]*(?:\{|\r?\n))")
+
+
+class Texts:
+    """Several files as one text, each plain or gzip; read once, from the first to the last."""
+
+    def __init__(self, files: Iterable[Iterable[bytes]], progress: Progress | None = None) -> None:
+        self._files, self._progress = files, progress
+        self._before = 0  # bytes of the files before, as they came
+        self.bytes_in = self.bytes_read = 0
+        """Bytes as they came, packed or not, and unpacked."""
+        self.too_long = self.broken = False
+
+    def blocks(self) -> Iterator[bytes]:
+        """All of it in UTF-8, nothing beyond MAX_BYTES; a file begins on a line of its own."""
+        for number, chunks in enumerate(self._files):
+            reader = Reader(chunks, self._shown)
+            if number:
+                yield b"\n"
+            for block in reader.blocks():
+                if self.bytes_read >= MAX_BYTES:
+                    self.too_long = True
+                    return
+                self.bytes_read += len(block)
+                yield block
+            self._before += reader.bytes_in
+            self.too_long, self.broken = self.too_long or reader.too_long, self.broken or reader.broken
+
+    def _shown(self, done: int) -> None:
+        self.bytes_in = self._before + done
+        if self._progress:
+            self._progress(self.bytes_in)
 
 
 class Ended(NamedTuple):
@@ -67,8 +98,8 @@ class Said(NamedTuple):
 
 def said_in(chunks: Iterable[bytes], progress: Progress | None = None) -> Said:
     """What chunks of bytes say, plain or gzip. Raises nothing but what the chunks raise."""
-    reader, taken = Reader(chunks, progress), _Taken()
-    for text in _pieces(reader.blocks()):
+    reader, taken = Reader(chunks, progress), Taken()
+    for text in pieces(reader.blocks()):
         taken.take(text)
     return taken.done(reader)
 
@@ -78,7 +109,7 @@ def said_in_file(path: Path, progress: Progress | None = None) -> Said:
     return said_in(chunks_of(path), progress)
 
 
-def _pieces(blocks: Iterable[bytes]) -> Iterator[str]:
+def pieces(blocks: Iterable[bytes]) -> Iterator[str]:
     """Texts that begin with a newline and end with one, the last as it is; each byte is a character."""
     rest = ""
     for block in blocks:
@@ -97,7 +128,7 @@ def _pieces(blocks: Iterable[bytes]) -> Iterator[str]:
         yield "\n" + rest
 
 
-class _Taken:
+class Taken:
     """What was read so far."""
 
     def __init__(self) -> None:
@@ -111,20 +142,21 @@ class _Taken:
         self._answer: list[str] = []  # lines of a JSON answer that is not closed yet
         self._answer_size = self._answers_read = self._starts = self._retraction_lines = 0
 
-    def take(self, text: str) -> None:
-        """The next piece."""
+    def take(self, text: str) -> bool:
+        """The next piece; whether it held usual batch lines alone, so that nothing else is in it."""
         usual = usual_lines(text) if text.endswith("\n") and not self._answer else None
         if usual is not None and usual.alone:
             self._add_usual(usual)
-            return
+            return True
         if self._answer or _JSON.search(text):
             text = self._without_answers(text)
         parts = list(_parts(text))
         for part in parts:
             self._take_part(part, usual if len(parts) == 1 else None)
+        return False
 
-    def done(self, reader: Reader) -> Said:
-        """Everything."""
+    def done(self, reader: "Reader | Texts") -> Said:
+        """Everything, with how the reader of the bytes ended."""
         self._close_answer()
         for scrape in self._metrics.close():
             self._add(scrape)

@@ -1,10 +1,13 @@
 """The verdict on a running server, in one or two sentences, number first."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from sizing.answers.solve import Sizing
-from sizing.basics.units import count, number, percent, ratio_text
+from sizing.basics.units import count, number, percent
 from sizing.engine.split import Split
+from sizing.explain.launch_flags import flags
+from sizing.releases.flags import RATIO
 from sizing.server.facts import RankFacts, ServerFacts
 from sizing.server.reading import Ended
 
@@ -16,36 +19,43 @@ DIED = {
 }
 
 
-def verdict(facts: ServerFacts, sizing: Sizing | None = None) -> str:
+class Limits(NamedTuple):
+    """What bounds the requests that run."""
+
+    S: int | None
+    requests: int | None
+
+
+def verdict(facts: ServerFacts, sizing: Sizing | None = None, limits: Limits | None = None) -> str:
     """What held the server back, what would run instead, and the slots that a request holds.
 
-    `sizing` is the same deployment solved at the length in use.
+    `sizing` is the same deployment solved at the length in use, `limits` what is known of it besides.
     """
-    return " ".join((*_occupancy(facts, sizing), *(died(end, facts) for end in facts.ends))) or (
+    main = facts.main
+    limits = limits or Limits(main.S if main else None, facts.limit)
+    return " ".join((*_occupancy(facts, sizing, limits), *(died(end, limits) for end in facts.ends))) or (
         "The server says what it is, and nothing of its load: add /metrics, or lines of its log."
     )
 
 
-def died(end: Ended, facts: ServerFacts) -> str:
+def died(end: Ended, limits: Limits) -> str:
     """Why a server died with free KV, and the pin that prevents it: one slot more than S for each request."""
     words = DIED[end.why]
     if end.why == "kv":
         return f"{words}: that request is longer than the pool. Raise KV, or lower --context-length."
-    main = facts.main
-    limit = facts.limit
-    S = main.S if main else None
-    if limit is not None and S is not None:
-        pin = f"{count(limit)} x {S} + 1 = {count(limit * S + 1)}"
+    S, requests = limits
+    if requests is not None and S is not None:
+        pin = f"{count(requests)} x {S} + 1 = {count(requests * S + 1)}"
     else:
         pin = "C x S + 1, C the requests that run and S the slots that each may hold"
     return f"{words}: set --max-mamba-cache-size to at least {pin}."
 
 
-def _occupancy(facts: ServerFacts, sizing: Sizing | None) -> Iterator[str]:
+def _occupancy(facts: ServerFacts, sizing: Sizing | None, limits: Limits) -> Iterator[str]:
     main = facts.main
     if main is None or main.shares is None:
         return
-    tail = [*_better(sizing), *_held(main, sizing)]
+    tail = [*_better(sizing), *_held(main, sizing.S if sizing else limits.S)]
     yield f"{_limit(main)}{': ' + '; '.join(tail) if tail else ''}."
     if facts.retracted:
         times = "once" if facts.retractions == 1 else f"{count(facts.retractions)} times"
@@ -79,12 +89,13 @@ def _better(sizing: Sizing | None) -> Iterator[str]:
     """The split that runs more at the length in use, where there is one."""
     if sizing is None or sizing.optimum is None or not isinstance(sizing.now, Split):
         return
-    balanced = sizing.balanced
-    if isinstance(balanced, Split) and balanced.ratio is not None and balanced.runs > sizing.now.runs:
-        yield f"r = {ratio_text(float(f'{balanced.ratio:.2g}'))} runs {count(balanced.runs)}"
+    found = flags(sizing)
+    if found is not None and found.runs > sizing.now.runs:
+        name, value = found.chosen.split(" ")
+        what = f"r = {value}" if name == RATIO else f"{name} {value}"
+        yield f"{what} runs {count(found.runs)} at L = {count(sizing.scenario.L)}"
 
 
-def _held(main: RankFacts, sizing: Sizing | None) -> Iterator[str]:
-    reserved = sizing.S if sizing else main.S
+def _held(main: RankFacts, reserved: int | None) -> Iterator[str]:
     if main.held is not None:
         yield f"held {number(main.held, 1)} slots a request" + (f", {reserved} reserved" if reserved else "")
