@@ -3,11 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import streamlit as st
-
 from pages.parts.presented import presented
-
-PREFIX = "kept_"
+from pages.parts.state import fill, noted_first, stood
 
 
 def kept_box(key: str, first: Any, draw: Callable[..., Any], options: Sequence[Any] = ()) -> Any:
@@ -19,18 +16,8 @@ def kept_box(key: str, first: Any, draw: Callable[..., Any], options: Sequence[A
     """
     value = stood(key, first)
     if not presented():
-        st.session_state.setdefault(key, value)
+        noted_first(key, value)
         default = {"index": options.index(value)} if options else {"value": value} if isinstance(value, str) else {}
         value = draw(key=key, **default)
     fill(key, value)
     return value
-
-
-def stood(key: str, first: Any) -> Any:
-    """What stands in the box under `key`, or stood there when its page was left; `first` where it was never drawn."""
-    return st.session_state.get(key, st.session_state.get(PREFIX + key, first))
-
-
-def fill(key: str, value: Any) -> None:
-    """What the box under `key` will hold when its page is drawn."""
-    st.session_state[PREFIX + key] = value

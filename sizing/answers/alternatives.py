@@ -15,7 +15,7 @@ from sizing.basics.problems import RefusedError
 from sizing.engine.rank import rank_of
 from sizing.engine.resolve import resolve
 from sizing.engine.resolved import Resolved
-from sizing.scenario.inputs import Scenario, changed
+from sizing.scenario.inputs import Scenario, changed, flag_text
 
 Axis = Literal["slots per request", "SSM dtype", "KV dtype"]
 
@@ -146,7 +146,7 @@ def _way(resolved: Resolved, differs: dict[str, Any]) -> Way:
         resolved=resolved,
         axes=tuple(_axes(differs)),
         S=resolved.S,
-        flags=tuple(_flag(resolved, name, value) for name, value in differs.items()),
+        flags=tuple(flag_text(name, value, scenario.release) for name, value in differs.items()),
         price="; ".join(PRICES[name, value] for name, value in differs.items()),
         gate=validate_words(gates) if gates else "",
     )
@@ -159,16 +159,3 @@ def _axes(differs: dict[str, Any]) -> Iterator[Axis]:
         yield "SSM dtype"
     if "kv_cache_dtype" in differs:
         yield "KV dtype"
-
-
-def _flag(resolved: Resolved, name: str, value: Any) -> str:
-    if name == "disable_overlap_schedule":
-        return "--disable-overlap-schedule" if value else "without --disable-overlap-schedule"
-    return {
-        "skip_decode_lock": "SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK=1",
-        "mamba_radix_cache_strategy": f"{resolved.rules.strategy_flag} {value}",
-        "page_size": f"--page-size {value}",
-        "disable_radix_cache": "--disable-radix-cache",
-        "mamba_ssm_dtype": f"--mamba-ssm-dtype {value}",
-        "kv_cache_dtype": f"--kv-cache-dtype {value}",
-    }[name]
