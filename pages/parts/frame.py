@@ -27,6 +27,9 @@ from sizing.scenario.rest import rest_of
 from sizing.traffic.workload import PARAMETER as TRAFFIC
 from sizing.traffic.workload import Workload, workload_from_query
 
+SIDEBAR = 340  # [px] wide: two boxes in a row still hold what is chosen in them
+# The inputs one moves most stand on a laptop's screen without scrolling.
+TIGHT = '<style>[data-testid="stSidebarHeader"] { height: 2.25rem; padding-block: 0.25rem; margin: 0; }</style>'
 PAGES = {
     "app.py": "Balance",
     "pages/target.py": "Target",
@@ -43,15 +46,19 @@ def show_page(title: str, body: Callable[[Scenario], None], counting: Collection
 
     `counting` are the inputs that change something on it; the sidebar shows no others.
     """
-    st.set_page_config(page_title=f"{title} · Hybrid Pool Sizing", page_icon="⚖️", layout="wide")
+    st.set_page_config(
+        page_title=f"{title} · Hybrid Pool Sizing", page_icon="⚖️", layout="wide", initial_sidebar_state=SIDEBAR
+    )
     _settle_memory()
     style_presented()
     _read_link(title)
     state.settle_rest()
     with st.sidebar:
-        links, tools = st.container(horizontal=True), st.container(horizontal=True)
-        tools.button("Present this page", key="present", on_click=_present, type="tertiary", help=PRESENT_HELP)
-        places = draw_inputs(counting)
+        st.html(TIGHT)
+        with st.container(gap="xsmall"):
+            links, tools = st.container(horizontal=True, gap="xsmall"), st.container(horizontal=True)
+            tools.button("Present this page", key="present", on_click=_present, type="tertiary", help=PRESENT_HELP)
+            places = draw_inputs(counting)
     _live(links, tools, places, body)
 
 

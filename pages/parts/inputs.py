@@ -34,13 +34,13 @@ DCP_SIZES = (1, 2, 4, 8, 16, 32, 64)
 TYPED_BYTES = ""  # no model: how a scenario writes it
 OWN = "config.json: "  # how a scenario is named that came from a file
 LIVE = ("L", "D", "dcp_size")  # what one explores by moving: a move redraws these and the page, and nothing else
-# Inputs that share a row, where both are drawn.
-SIDE_BY_SIDE = (
-    ("gpu", "tp_size"),
-    ("mamba_ssm_dtype", "kv_cache_dtype"),
-    ("D", "max_running_requests"),
-    ("mamba_radix_cache_strategy", "release"),
-)
+# Inputs that share a row where both are drawn, and how wide each is beside the other.
+SIDE_BY_SIDE: dict[tuple[str, ...], tuple[int, int]] = {
+    ("gpu", "tp_size"): (1, 1),
+    ("mamba_ssm_dtype", "kv_cache_dtype"): (1, 1),
+    ("D", "max_running_requests"): (3, 4),
+    ("mamba_radix_cache_strategy", "release"): (1, 1),
+}
 SPLITS = {"ratio": "ratio", "balanced": "balanced", "pin": "pin"}
 # What the options of a choice are called, where their own names do not say it, and their order where it is another.
 WORDS: dict[str, dict[str, str]] = {
@@ -92,16 +92,19 @@ def _is_drawn(name: str, stated: SimpleNamespace) -> bool:
 def _rows(inside: list[str], places: dict[str, DeltaGenerator]) -> None:
     """Inputs in order, two in a row where they belong together; what is drawn later leaves its place."""
     while inside:
-        row = inside[:2] if tuple(inside[:2]) in SIDE_BY_SIDE else inside[:1]
-        inside = inside[len(row) :]
-        for name, column in zip(row, st.columns(len(row)) if len(row) > 1 else [st.container()], strict=True):
+        widths = SIDE_BY_SIDE.get(tuple(inside[:2]), (1,))
+        row, inside = inside[: len(widths)], inside[len(widths) :]
+        for name, column in zip(row, st.columns(widths) if len(row) > 1 else [st.container()], strict=True):
             if name in LIVE:
                 places[name] = column
-                continue
-            with column:
-                _draw(name)
-                if name == "rest_gib":
-                    places[name] = st.empty()
+            elif name == "rest_gib":
+                box, said = column.columns((5, 4), vertical_alignment="bottom")
+                places[name] = said.empty()
+                with box:
+                    _draw(name)
+            else:
+                with column:
+                    _draw(name)
 
 
 def _folded(title: Group, inside: Iterable[str]) -> None:
@@ -280,8 +283,9 @@ def _split(name: str) -> None:
 
 
 def _title(name: str) -> str:
-    unit = INPUTS[name].unit
-    return f"{FIELDS[name].title} [{unit}]" if unit else str(FIELDS[name].title)
+    """With its unit, where it does not say it itself."""
+    title, unit = str(FIELDS[name].title), INPUTS[name].unit
+    return f"{title} [{unit}]" if unit and unit not in title else title
 
 
 def _help(name: str) -> str:

@@ -139,13 +139,6 @@ class Scenario(BaseModel):
         no_flag="--model-path names a folder or a repository: one of the catalogue is recognised by its last part.",
         max_length=100,
     )
-    release: Release = _input(
-        LATEST,
-        "SGLang release",
-        "The release whose rules are followed; those between the listed ones were not read.",
-        group="Serving",
-        no_flag="It is the engine's own version.",
-    )
     L: Tokens = _input(
         9216,
         "L, context per request",
@@ -180,6 +173,40 @@ class Scenario(BaseModel):
         in_log=True,
         ge=1,
         le=MAX_DCP,
+    )
+    gpu: Annotated[str, BeforeValidator(gpu_named)] = _input(
+        "",
+        "GPU",
+        "The GPU of every rank, by its name here or as people call it (H200, MI300X); other: its memory is stated. "
+        "Empty: not stated, and rest is not estimated.",
+        group="Deployment",
+        widget="own",
+        no_flag=OF_MACHINE,
+        max_length=60,
+    )
+    gpu_memory_mib: Whole | None = _input(
+        None,
+        "GPU memory",
+        "Of a GPU that is not listed: memory.total of nvidia-smi, Size of Pool 1 of rocminfo.",
+        group="Deployment",
+        hidden=True,
+        unit="MiB",
+        no_flag=OF_MACHINE,
+        hint="memory.total of nvidia-smi",
+        counts="for a GPU that is not listed",
+        ge=1024,
+        le=2**30,
+    )
+    tp_size: Whole = _input(
+        8,
+        "tp_size",
+        "Tensor parallelism. With attn_dp_size and dcp_size it decides how many KV heads of GQA one rank keeps.",
+        group="Deployment",
+        flag="--tp-size",
+        aliases=("--tensor-parallel-size",),
+        in_log=True,
+        ge=1,
+        le=1024,
     )
     mamba_ssm_dtype: StateDtype = _input(
         "float32",
@@ -229,29 +256,6 @@ class Scenario(BaseModel):
         group="Deployment",
         widget="none",
         no_flag="It goes with rest.",
-    )
-    gpu: Annotated[str, BeforeValidator(gpu_named)] = _input(
-        "",
-        "GPU",
-        "The GPU of every rank, by its name here or as people call it (H200, MI300X); other: its memory is stated. "
-        "Empty: not stated, and rest is not estimated.",
-        group="Deployment",
-        widget="own",
-        no_flag=OF_MACHINE,
-        max_length=60,
-    )
-    gpu_memory_mib: Whole | None = _input(
-        None,
-        "GPU memory",
-        "Of a GPU that is not listed: memory.total of nvidia-smi, Size of Pool 1 of rocminfo.",
-        group="Deployment",
-        hidden=True,
-        unit="MiB",
-        no_flag=OF_MACHINE,
-        hint="memory.total of nvidia-smi",
-        counts="for a GPU that is not listed",
-        ge=1024,
-        le=2**30,
     )
     free_gib: Real | None = _input(
         None,
@@ -396,6 +400,13 @@ class Scenario(BaseModel):
         in_log=True,
         counts="with the radix cache on",
     )
+    release: Release = _input(
+        LATEST,
+        "SGLang release",
+        "The release whose rules are followed; those between the listed ones were not read.",
+        group="Serving",
+        no_flag="It is the engine's own version.",
+    )
     architecture: str = _input(
         "",
         "Architecture",
@@ -468,17 +479,6 @@ class Scenario(BaseModel):
         in_log=True,
         ge=1,
         le=64,
-    )
-    tp_size: Whole = _input(
-        8,
-        "tp_size",
-        "Tensor parallelism. With attn_dp_size and dcp_size it decides how many KV heads of GQA one rank keeps.",
-        group="Deployment",
-        flag="--tp-size",
-        aliases=("--tensor-parallel-size",),
-        in_log=True,
-        ge=1,
-        le=1024,
     )
     attn_dp_size: Whole = _input(
         1,
