@@ -12,7 +12,6 @@ from pages.parts.frame import show_page
 from pages.parts.kept import kept_box
 from pages.parts.presented import presented
 from pages.parts.rest import asked_for_rest
-from pages.parts.sheet import show_sheet
 from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX, wanted
 from sizing import RefusedError, Scenario, solve
 from sizing.answers.carrying_settings import Want
@@ -41,9 +40,6 @@ def show_target(scenario: Scenario) -> None:
     if wants and not faults:
         _answer(scenario, wants, first)
     _fleet(scenario)
-    if not presented():
-        st.markdown("#### Take it away: a review sheet")
-        show_sheet(scenario)
 
 
 def _fleet(scenario: Scenario) -> None:

@@ -18,7 +18,9 @@ from sizing.traffic.workload import PARAMETER as TRAFFIC
 from sizing.traffic.workload import Workload, workload_from_query
 
 TRAFFIC_LINK = "traffic_link"  # in the session: what the page Traffic states, as a link carries it
-CARRIED = (KEPT_QUERY, WANT, TRAFFIC, FLEET)  # the parameters that are no inputs
+# How the page Compare shows what is kept: the box, its two ways, and the parameter for the second.
+COMPARE_AT, AS_SET, AT_BEST, BEST_QUERY = "compare_at", "as set", "each at its best split", "best"
+CARRIED = (KEPT_QUERY, WANT, TRAFFIC, FLEET, BEST_QUERY)  # the parameters that are no inputs
 
 
 def carried() -> dict[str, str]:
@@ -26,6 +28,7 @@ def carried() -> dict[str, str]:
     kept = st.session_state.get(KEPT, [])
     wants = "\n".join(str(stood(box, "")).strip() for box in (REQUESTS_BOX, FURTHER_BOX)).rstrip()[:MAX_WANT_LENGTH]
     found = ((kept_to_query(kept) or {}) if kept else {}) | ({WANT: wants} if wants.strip() else {})
+    found |= {BEST_QUERY: ""} if stood(COMPARE_AT, AS_SET) == AT_BEST else {}
     traffic: dict[str, str] = st.session_state.get(TRAFFIC_LINK, {})
     return found | traffic | fleet_link()
 
@@ -49,8 +52,10 @@ def read_carried() -> list[Problem]:
 def _read_kept() -> list[Problem]:
     text = st.query_params.get(KEPT_QUERY)
     found = kept_from_query(text) if text else []
+    if KEPT in st.session_state:
+        forget_rows()
     st.session_state[KEPT] = [one for one in found if isinstance(one, Scenario)]
-    forget_rows()
+    fill(COMPARE_AT, AT_BEST if BEST_QUERY in st.query_params else AS_SET)
     return [one for one in found if isinstance(one, Problem)]
 
 
