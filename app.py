@@ -6,6 +6,7 @@ from streamlit.starlette import App
 from pages.parts.blocks import bar, plain, table_text
 from pages.parts.frame import show_page
 from pages.parts.guard import guarded
+from pages.parts.hardware import show_automatic
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented, slide
 from pages.parts.rest import asked_for_rest
@@ -70,6 +71,7 @@ def balance(scenario: Scenario) -> None:
         },
         headline=words.headline,
     )
+    show_automatic(scenario)
     show_words(below(sizing), key="below")
     with st.expander("The working, with your numbers, and the specification beside the engine"):
         show_words(folded(sizing), key="folded")

@@ -217,7 +217,10 @@ def test_a_presented_page_has_nothing_to_press(page: str) -> None:
     shown.query_params[WANT] = "96"
     shown.run().switch_page(f"pages/{page}.py").run()
     assert not shown.exception
-    said = {"compare": "74 run (Kimi-K3, TP8, balanced) beside 35", "target": "96 requests of L = 9,216 do not fit: at most 74."}
+    said = {
+        "compare": "74 run (Kimi-K3, TP8, balanced) beside 35",
+        "target": "96 requests of L = 9,216 do not fit: at most 74.",
+    }
     assert said[page] in words(shown)
     drawn = {element.type for element in shown.main if element.key != "leave"}
     boxes = {"text_input", "text_area", "selectbox", "button", "download_button", "file_uploader", "page_link"}

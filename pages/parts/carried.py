@@ -6,7 +6,7 @@ It stands in the address on every page, so that a reload, a restarted server and
 import streamlit as st
 
 from pages.parts.fleet import BOX, fleet_stood
-from pages.parts.kept import KEPT, fill, forget_rows, stood
+from pages.parts.kept import KEPT, fill, forget, forget_rows, stood
 from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX
 from sizing import Problem, Scenario
 from sizing.answers.fleet import FleetWanted
@@ -60,9 +60,15 @@ def _read_kept() -> list[Problem]:
 
 
 def _read_wants() -> list[Problem]:
-    requests, further = wants_from_query(st.query_params.get(WANT, ""))
-    fill(REQUESTS_BOX, requests)
-    fill(FURTHER_BOX, further)
+    """Without wants in the address the page Target opens with what it suggests."""
+    if WANT not in st.query_params:
+        return []
+    if WANT in st.query_params:
+        requests, further = wants_from_query(st.query_params[WANT])
+        fill(REQUESTS_BOX, requests)
+        fill(FURTHER_BOX, further)
+    else:
+        forget(REQUESTS_BOX, FURTHER_BOX)
     return []
 
 

@@ -40,6 +40,13 @@ def fill(key: str, value: Any) -> None:
         st.session_state[key] = value
 
 
+def forget(*keys: str) -> None:
+    """The boxes will hold what their page opens with."""
+    for key in keys:
+        st.session_state.pop(PREFIX + key, None)
+        st.session_state.pop(key, None)
+
+
 def forget_rows() -> None:
     """The boxes of what is kept stand for places; after a move they are new ones, as the browser keeps the old text."""
     st.session_state[KEPT_DRAWN] = st.session_state.get(KEPT_DRAWN, 0) + 1
