@@ -57,6 +57,12 @@ def fill(key: str, value: Any) -> None:
         st.session_state[key] = value
 
 
+def empty(*keys: str) -> None:
+    """The boxes will hold what their page opens with."""
+    for key in keys:
+        forget(KEPT_BOX + key, key)
+
+
 # --- the inputs of a scenario ----------------------------------------------------------------------------
 
 
