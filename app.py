@@ -3,17 +3,19 @@
 import streamlit as st
 from streamlit.starlette import App
 
-from pages.parts.blocks import plain, table_text
+from pages.parts.blocks import bar, plain, table_text
 from pages.parts.frame import show_page
 from pages.parts.guard import guarded
+from pages.parts.hardware import show_automatic
 from pages.parts.plot import show_figures
+from pages.parts.presented import presented, slide
 from pages.parts.rest import asked_for_rest
 from pages.parts.words import show_words
 from sizing import RefusedError, Scenario, Sizing, solve
 from sizing.answers import flip_points as flips
 from sizing.answers import limit_panel as lifts
-from sizing.basics.units import count
-from sizing.explain.launch_flags import Flags, environment, flags, launch_flags
+from sizing.answers.recommended import Recommended, recommended
+from sizing.explain.launch_flags import environment, launch_flags, why_words
 from sizing.explain.verdict import advice, idle_words, verdict
 from sizing.explain.working import comparisons, working
 from sizing.figures import (
@@ -47,9 +49,15 @@ def balance(scenario: Scenario) -> None:
     except RefusedError as refused:
         st.error(plain(str(refused)))
         return
-    words, idle, found = verdict(sizing), idle_words(sizing), flags(sizing)
-    st.markdown(f"### {plain(words.headline)}\n\n{plain(' '.join((*words.sentences, idle)))}")
-    show_flags(found, "each rank runs" if scenario.attn_dp_size > 1 else "runs")
+    words, idle, found = verdict(sizing), idle_words(sizing), recommended(sizing)
+    where = " on each rank" if scenario.attn_dp_size > 1 else ""
+    if presented():
+        st.markdown(f"# {plain(words.headline)}")
+        show_change(found, where)
+        show_figures({"crossing": (slide(crossing_figure(sizing)), words.text)}, key="figures")
+        return
+    st.markdown(f"# {plain(words.headline)}\n\n{plain(' '.join((*words.sentences, idle)))}")
+    show_change(found, where)
     show_figures(
         {
             "crossing": (crossing_figure(sizing), words.text),
@@ -63,72 +71,71 @@ def balance(scenario: Scenario) -> None:
         },
         headline=words.headline,
     )
-    show_words(below(sizing, found), key="below")
+    show_automatic(scenario)
+    show_words(below(sizing), key="below")
+    with st.expander("The working, with your numbers, and the specification beside the engine"):
+        show_words(folded(sizing), key="folded")
     if found is not None:
-        for line in filter(None, (environment(scenario), launch_flags(sizing, found))):
-            st.code(line, language=None)
+        with st.expander("The whole launch command, and why this flag"):
+            show_words(plain(why_words(sizing, found)), key="why")
+            for line in filter(None, (environment(scenario), launch_flags(sizing, found))):
+                st.code(line, language=None, wrap_lines=True)
     st.page_link("pages/reference.py", label="What the words mean, and the measurements behind the rules")
 
 
-def show_flags(found: Flags | None, per: str) -> None:
-    """Both ways to set the best split, ready to copy; `per` says whose requests are counted."""
+def show_change(found: Recommended | None, where: str) -> None:
+    """The one change: what runs before and after, the flag to copy, the reason, and the other way, small."""
     if found is None:
-        st.markdown("No flag to set.")
         return
-    ratio, pin = st.columns(2)
-    by_ratio, by_pin = ("Take", "or") if found.take == "ratio" else ("or", "Take")
-    ratio.caption(
-        f"{by_ratio} the ratio: {per} {count(found.ratio_runs)}"
-        if found.ratio_runs is not None
-        else "The engine ignores the ratio here"
-    )
-    ratio.code(found.ratio or "-", language=None)
-    pin.caption(
-        f"{by_pin} the pin: {per} {count(found.pin_runs)}"
-        if found.pin_runs is not None
-        else "This release overwrites a pin with the ratio"
-    )
-    pin.code(found.pin or "-", language=None)
+    with st.container(key="change"):
+        st.markdown(f"## {plain(found.numbers + where)}")
+        st.code(found.flag, language=None, wrap_lines=True)
+        other = f" Or, for as many: {' '.join(found.alternative)}" if found.alternative else ""
+        st.caption(plain(f"{found.reason}{other}"))
 
 
-def below(sizing: Sizing, found: Flags | None) -> str:
-    """All words and tables as one piece: each piece costs time at every slider move."""
+def below(sizing: Sizing) -> str:
+    """What applies now, the limits and what turns the verdict, as one piece: each piece costs time at every move."""
+    told = "\n".join(f"- **{plain(item.topic)}.** {plain(item.text)}" for item in advice(sizing))
     return "\n\n".join(
         (
+            *(("## What applies now", told) if told else ()),
             *limits_and_flips(sizing),
-            "#### What applies now",
-            "\n".join(f"- **{plain(item.topic)}.** {plain(item.text)}" for item in advice(sizing)),
-            "#### The working, with your numbers",
+            plain(f"{ORIGIN} {SCOPE}" if sizing.scenario.differences().keys() <= EXPLORED else SCOPE),
+        )
+    )
+
+
+def folded(sizing: Sizing) -> str:
+    """Each formula with its numbers, and the published closed forms beside the engine's rules."""
+    return "\n\n".join(
+        (
             table_text(
                 ("quantity", "formula", "numbers", "result"),
                 ((step.quantity, step.formula, step.numbers, step.result) for step in working(sizing)),
             ),
-            "#### The specification beside the engine",
             table_text(
                 ("quantity", "specification", f"SGLang {sizing.scenario.release}", "why they differ"),
                 ((row.quantity, row.specification, row.engine, row.why) for row in comparisons(sizing)),
-            ),
-            plain(f"{ORIGIN} {SCOPE}" if sizing.scenario.differences().keys() <= EXPLORED else SCOPE),
-            *(
-                ("#### Why this flag, and what this page assumes of the launch command", plain(found.why))
-                if found
-                else ()
             ),
         )
     )
 
 
 def limits_and_flips(sizing: Sizing) -> tuple[str, ...]:
-    """Each limit with the flag value that lifts the first, and what flips the verdict; nothing where it refuses."""
+    """Each limit with the flag value that lifts the first, and what turns the verdict; nothing where it refuses."""
     rows = lifts.lift_rows(sizing)
     if not rows:
         return ()
+    found = flips.flips(sizing)
+    bars = {turn.quantity: bar(turn.factor) for turn in found}
+    turning = [(*row, bars[row[0]]) for row in flips.flip_rows(found)]
     return (
-        "#### Every limit, the smallest first",
+        "## Every limit, the smallest first",
         table_text(lifts.COLUMNS, rows),
-        "#### What flips the verdict",
-        plain(flips.flips_words(sizing)),
-        table_text(flips.COLUMNS, flips.flip_rows(sizing)),
+        "## What turns the verdict",
+        plain(flips.flips_words(sizing, found)),
+        *([table_text((*flips.COLUMNS, "less or more, to x 16"), turning)] if turning else []),
     )
 
 

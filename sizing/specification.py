@@ -3,10 +3,11 @@
 They are simpler than the engine (no padding slot, no pages, no joint solve); the page shows both.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from pydantic import BaseModel, ConfigDict
 
+from sizing.basics.numeric import Numeric
 from sizing.basics.units import GIB
 
 PoolName = Literal["state pool", "KV pool"]
@@ -14,14 +15,39 @@ PoolName = Literal["state pool", "KV pool"]
 FRAGILE_RATIO = 0.15  # compute-mamba-ratio.md, Procedure 3: "a sub-0.15 r is fragile"
 
 
-def token_equiv(state_bytes_per_slot: float, kv_bytes_per_token: float) -> float:
+@overload
+def token_equiv(state_bytes_per_slot: float, kv_bytes_per_token: float) -> float: ...
+
+
+@overload
+def token_equiv(state_bytes_per_slot: Numeric, kv_bytes_per_token: Numeric) -> Numeric: ...
+
+
+def token_equiv(state_bytes_per_slot: Numeric, kv_bytes_per_token: Numeric) -> Numeric:
     """How many KV tokens one state slot costs [tokens per slot], from bytes per slot and per token [bytes per rank]."""
     return state_bytes_per_slot / kv_bytes_per_token
 
 
+@overload
 def optimal_ratio(
     L: float, state_bytes_per_slot: float, kv_bytes_per_token: float, S: int, D: int = 0, dcp_size: int = 1
-) -> float:
+) -> float: ...
+
+
+@overload
+def optimal_ratio(
+    L: Numeric, state_bytes_per_slot: Numeric, kv_bytes_per_token: Numeric, S: Numeric, D: Numeric, dcp_size: int
+) -> Numeric: ...
+
+
+def optimal_ratio(
+    L: Numeric,
+    state_bytes_per_slot: Numeric,
+    kv_bytes_per_token: Numeric,
+    S: Numeric,
+    D: Numeric = 0,
+    dcp_size: int = 1,
+) -> Numeric:
     """r* = (S + D) x token_equiv x dcp_size / L [-], the ratio at which neither pool is short first.
 
     L [tokens per request], S [slots per request], D [draft tokens]. Above 1 is legal.
@@ -66,7 +92,7 @@ def kv_cap(tokens: int, dcp_size: int, L: int) -> int:
     return tokens * dcp_size // L
 
 
-def state_is_short(clamp: Any, cap: Any) -> Any:
+def state_is_short(clamp: Numeric, cap: Numeric) -> Any:
     """Whether the state pool is short first, of numbers or arrays: a tie is the state pool's, which fails hard."""
     return clamp <= cap
 

@@ -135,7 +135,7 @@ def balance(read: Read, expected: dict[str, Any] | None) -> bool:
     assert read.S
     D, dcp = read.case.settings["spec_draft_tokens"], read.case.settings["dcp"]
     ends = [
-        specification.optimal_ratio(read.L, state_end, kv_end, read.S, D, dcp)
+        float(specification.optimal_ratio(read.L, state_end, kv_end, read.S, D, dcp))
         for state_end, kv_end in ((state.low, kv.high), (state.high, kv.low))
     ]
     return ends[0] * (1 - ROUNDED) <= float(expected["using_best"]) <= ends[1] * (1 + ROUNDED)

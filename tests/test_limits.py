@@ -70,12 +70,23 @@ def test_the_value_that_lifts_a_limit_runs_what_it_says() -> None:
     """Each kind of limit, with the value named: solved with it, so many run."""
     for values, named, with_it, runs in (
         ({}, "--max-mamba-cache-size 371 to 376: 74 requests", {"split": "pin", "max_mamba_cache_size": 371}, 74),
-        ({"max_running_requests": 20}, "--max-running-requests 51: 51 requests", {"max_running_requests": 51}, 51),
+        (
+            {"max_running_requests": 20},
+            "--max-running-requests 74 --mamba-full-memory-ratio 2.2: 20 → 74 run",
+            {"max_running_requests": 74, "mamba_full_memory_ratio": 2.2},
+            74,
+        ),
         (
             {"model": "", "rest_gib": 28.529, "attn_dp_size": 2, "max_running_requests": 20},
-            "--max-running-requests 102: 51 requests",
-            {"model": "", "rest_gib": 28.529, "attn_dp_size": 2, "max_running_requests": 102},
-            51,
+            "--max-running-requests 148 --mamba-full-memory-ratio 2.2: 10 → 74 run",
+            {
+                "model": "",
+                "rest_gib": 28.529,
+                "attn_dp_size": 2,
+                "max_running_requests": 148,
+                "mamba_full_memory_ratio": 2.2,
+            },
+            74,
         ),
         (
             {"model": "", "rest_gib": 28.529, "attn_dp_size": 2},

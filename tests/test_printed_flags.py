@@ -28,8 +28,8 @@ from tests.test_target import targets
 FLAG = r"--(?:mamba-full-memory-ratio|max-mamba-cache-size|max-running-requests) [\d.]+"
 COUNT = r"([\d,]+)"
 FORMS = (
-    rf"(?P<flags>{FLAG}) (?:has one to spare and )?runs {COUNT}",
-    rf"(?P<flags>{FLAG}(?: with {FLAG})?): {COUNT} requests?",
+    rf"(?P<flags>{FLAG}(?: {FLAG})*) (?:has one to spare and )?runs {COUNT}",
+    rf"(?P<flags>{FLAG}(?: {FLAG})*)(?:, as set)?: (?:[\d,]+ → |refused → )?{COUNT} runs?",
 )
 FIELD = {
     "--mamba-full-memory-ratio": "mamba_full_memory_ratio",
@@ -231,7 +231,7 @@ def test_a_pin_without_a_slot_to_spare_is_warned_of() -> None:
     pin = {"split": "pin", "max_mamba_cache_size": 370}
     sizing = solve(Scenario.model_validate(pin))
     assert [notice.about for notice in sizing_answer(sizing).notices] == ["no_spare_slot"]
-    assert "--max-mamba-cache-size 371 has one to spare and runs 74" in no_spare_slot(sizing)
+    assert "--mamba-full-memory-ratio 2.2045 has one to spare and runs 74" in no_spare_slot(sizing)
     for other in ({"max_running_requests": 73}, {"disable_radix_cache": True}, {"max_mamba_cache_size": 371}):
         assert not no_spare_slot(solve(Scenario.model_validate({**pin, **other})))
 

@@ -21,11 +21,12 @@ from sizing.answers.carrying_settings import Want
 from sizing.answers.compare import differing_inputs, names_of, results, solved
 from sizing.answers.flip_points import flips
 from sizing.answers.limit_panel import lifts
+from sizing.answers.recommended import recommended
 from sizing.answers.target import aim
 from sizing.basics.units import count
 from sizing.exchange.link import KEPT, WANT, from_query, kept_from_query, to_query, wants_from_query
 from sizing.exchange.wanted_text import read_wants
-from sizing.explain.launch_flags import environment, flags, launch_flags
+from sizing.explain.launch_flags import environment, launch_flags
 from sizing.explain.target_words import gates, headline, near_rows, reasons, way_rows
 from sizing.explain.verdict import advice, idle_words, verdict
 from sizing.explain.working import comparisons, working
@@ -169,14 +170,13 @@ def test_every_number_is_the_solve_s(values: dict[str, Any]) -> None:
 def test_flags_are_there_to_copy(values: dict[str, Any]) -> None:
     """The launch flags and the environment are blocks of their own, to the letter."""
     sizing = solve(Scenario.model_validate(values))
-    found, sheet = flags(sizing), read(sheet_of(sizing.scenario, on=ON))
+    found, sheet = recommended(sizing), read(sheet_of(sizing.scenario, on=ON))
     assert found is not None
-    assert sheet.blocks == [text for text in (environment(sizing.scenario), launch_flags(sizing, found)) if text]
-    assert found.why in sheet.words
-    shown = {cells[1]: cells[2] for cells in sheet.rows if cells[0].startswith(("take the", "or the"))}
-    runs = {found.ratio: found.ratio_runs, found.pin: found.pin_runs}
-    assert shown == {flag: count(many) for flag, many in runs.items() if flag and many is not None}
-    assert any(cells[0] == f"take the {found.take}" for cells in sheet.rows)
+    other = " ".join(found.alternative)
+    launch = launch_flags(sizing, found)
+    assert sheet.blocks == [text for text in (found.flag, other, environment(sizing.scenario), launch) if text]
+    assert found.reason in sheet.words
+    assert found.numbers in sheet.words
 
 
 @pytest.mark.parametrize("values", SCENARIOS + REFUSED_SPLITS + REFUSED_FLAGS, ids=str)

@@ -60,7 +60,7 @@ def _any_slots(scenario: Scenario, wants: Sequence[Want]) -> bool:
     if pin_is_ignored(resolution(scenario)):
         most = min(most, max(int(slots_from_ratio(rank, MAX_RATIO)), 0))
     pools = pools_from_slots(rank, np.arange(1, most + 1))
-    enough = [running(pools, want.L) * scenario.attn_dp_size >= want.requests for want in wants]
+    enough = [np.asarray(running(pools, want.L)) * scenario.attn_dp_size >= want.requests for want in wants]
     return bool(np.any(np.all(enough, axis=0)))
 
 

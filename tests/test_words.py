@@ -3,29 +3,37 @@
 import pytest
 
 from sizing import Scenario, Split, solve
+from sizing.answers.recommended import recommended
+from sizing.basics.units import count
 from sizing.explain.launch_flags import environment, flags, launch_flags
 from sizing.explain.verdict import advice, verdict
 
 VERDICTS = [
     (
         {},
-        "51 requests run at L = 9,216: the state pool binds. 257 slots // 5 slots per request = 51. The KV pool would "
-        "hold 126. The balanced split r = 2.2045 runs 74: 23 more (+45%).",
+        "51 requests run at L = 9,216: the state pool binds. 257 slots, 5 per request: 51 fit. The KV pool holds 126. "
+        "--mamba-full-memory-ratio 2.2045: 51 → 74 run. 8.98 GiB of KV lie idle: the state pool is short.",
     ),
     (
         {"L": 200_000},
-        "5 requests run at L = 200,000: the KV pool binds. 1,167,552 tokens // L 200,000 = 5. The state pool would "
-        "admit 51. --max-mamba-cache-size 51 runs 10: 5 more (+100%).",
+        "5 requests run at L = 200,000: the KV pool binds. 1,167,552 tokens, 200,000 per request: 5 fit. The state "
+        "pool admits 51. --max-mamba-cache-size 51: 5 → 10 run. 12.14 GiB of state lie idle: the KV pool is short.",
     ),
     (
         {"split": "balanced"},
-        "74 requests run at L = 9,216: the state pool binds. 374 slots // 5 slots per request = 74. The KV pool would "
-        "hold 75. This is the balanced split.",
+        "74 requests run at L = 9,216: the state pool binds. 374 slots, 5 per request: 74 fit. The KV pool holds 75. "
+        "--mamba-full-memory-ratio 2.2045, as set: 74 run. Nothing to change: no split and no request count runs more.",
     ),
     (
         {"max_running_requests": 20},
-        "20 requests run at L = 9,216: --max-running-requests binds. As asked: 20. The state pool would admit 51, the "
-        "KV pool hold 126. --max-running-requests 51 runs 51. The balanced split r = 2.2045 runs 20: no gain.",
+        "20 requests run at L = 9,216, the limit you set. The state pool admits 51. The KV pool holds 126. "
+        "--max-running-requests 74 --mamba-full-memory-ratio 2.2: 20 → 74 run. --max-running-requests (20) binds.",
+    ),
+    (
+        {"D": 4, "rest_gib": 60, "L": 2048},
+        "48 requests run at L = 2,048: --max-running-requests (48) binds. It is not set: speculation takes 48. The "
+        "state pool admits 59. The KV pool holds 1,291. --max-running-requests 120 --mamba-full-memory-ratio 18.4: "
+        "48 → 120 run. --max-running-requests (48) binds.",
     ),
 ]
 
@@ -68,22 +76,27 @@ def test_advice_applies_now_and_is_silent_otherwise(values: dict[str, object], t
 def test_raising_the_request_count_is_advised_only_where_it_runs_more() -> None:
     """Under plain speculation the unused reserve is KV's; giving it back can cost requests."""
     harmful = Scenario(L=32_768, D=4, mamba_ssm_dtype="bfloat16")
-    (said,) = [item.text for item in advice(solve(harmful)) if item.topic == "Speculation: the split is not r"]
-    assert said.endswith("Raising --max-running-requests alone runs no more here.")
     raised = solve(harmful.model_copy(update={"max_running_requests": 54})).now
-    now = solve(harmful).now
+    now, change = solve(harmful).now, recommended(solve(harmful))
     assert isinstance(raised, Split)
     assert isinstance(now, Split)
+    assert change is not None
     assert raised.runs < now.runs
+    assert "--max-running-requests" not in change.flag
 
     useful = Scenario(L=2048, D=4, rest_gib=60)
-    (said,) = [item.text for item in advice(solve(useful)) if item.topic == "Speculation: the split is not r"]
-    more, flag = solve(useful).raised, solve(useful).raised_flag
-    assert more is not None
-    assert said.endswith(f"Raise --max-running-requests to {flag}: {more.runs} run.")
-    solved = solve(useful.model_copy(update={"max_running_requests": flag})).now
+    sizing, change = solve(useful), recommended(solve(useful))
+    assert change is not None
+    assert change.flags[0].startswith("--max-running-requests")
+    assert isinstance(sizing.now, Split)
+    (said,) = [item.text for item in advice(sizing) if item.topic == "Speculation"]
+    assert said == (
+        "With speculation the pools do not divide exactly as r says: draft memory is reserved for "
+        f"{count(sizing.now.clamp)} requests, 48 are used, which the engine takes where none is set, KV gets the rest."
+    )
+    solved = solve(change.scenario).now
     assert isinstance(solved, Split)
-    assert solved.runs == more.runs
+    assert change.after == (solved.runs, solved.runs)
 
 
 @pytest.mark.parametrize(
@@ -102,11 +115,10 @@ def test_launch_flags_are_one_command_over_whole_lines() -> None:
     """A flag and its value stay on one line, the split to take is among them, the variable is apart."""
     scenario = Scenario(D=4, dcp_size=8, skip_decode_lock=True, max_running_requests=64)
     sizing = solve(scenario)
-    found = flags(sizing)
+    found = recommended(sizing)
     assert found is not None
-    assert found.pin is not None
     lines = launch_flags(sizing, found).split(" \\\n  ")
     assert all(line.startswith("--") for line in lines)
-    assert " ".join(lines).startswith(found.pin)
+    assert " ".join(lines).startswith("--max-mamba-cache-size")
     assert environment(scenario) == "export SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK=1"
     assert environment(Scenario()) is None

@@ -163,25 +163,25 @@ def test_limits_of_the_worked_example() -> None:
         (
             "state pool",
             51,
-            "257 slots // 5 slots per request",
+            "257 slots, 5 per request: 51 fit",
             "a larger --mamba-full-memory-ratio or --max-mamba-cache-size",
         ),
         (
             "KV pool",
             126,
-            "1,167,552 tokens // L 9,216",
+            "1,167,552 tokens, 9,216 per request: 126 fit",
             "a smaller --mamba-full-memory-ratio or --max-mamba-cache-size",
         ),
         (
             "estimate",
             2280,
-            "1,167,552 tokens / 262,144 context x 512, at least 2,048 and at most 4,096",
+            "the engine's own: 1,167,552 tokens / 262,144 context x 512, from 2,048 to 4,096",
             "--max-running-requests",
         ),
         (
             "tokens // 2",
             583_776,
-            "1,167,552 tokens // 2",
+            "half of 1,167,552 tokens",
             "a smaller --mamba-full-memory-ratio or --max-mamba-cache-size",
         ),
     ]

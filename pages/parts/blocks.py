@@ -1,5 +1,6 @@
 """Pieces that pages share: words that cannot become markup, tables, boxes to copy from."""
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
@@ -16,6 +17,7 @@ FOUND_LATER = re.compile(
     r"|(?<=(?<!\S)[-<>~])(?=[->=]+(?!\S))",
     re.IGNORECASE,
 )
+BAR, BAR_END = "\N{DOUBLE VERTICAL LINE}", 16
 NO_WIDTH = "\N{WORD JOINER}"
 
 NUMBERED = re.compile(r" (?==)|(?<==) |(?<=\d) (?=and \d)|(?<=\d and) |(?<=^pin) (?=\d)")  # S = 4, 74 and 0, pin 96
@@ -32,6 +34,14 @@ def table_text(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     marks = ["---:" if _numeric(column) else "---" for column in zip(*cells, strict=True)]
     lines = [[plain(name) for name in columns], marks, *([plain(cell) for cell in row] for row in cells)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def bar(factor: float | None) -> str:
+    """A cell that words.js draws as a bar: how many times as much, on a logarithmic scale from 1 to 16 in a half."""
+    if factor is None:
+        return ""
+    share = min(abs(math.log(factor, BAR_END)), 1)
+    return f"{BAR}{'R' if factor >= 1 else 'L'}{share:.0%}".rstrip("%")
 
 
 def unbroken(row: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 // cells. What did not change stays in the document as it is, down to the cell, so that a move of a slider costs only
 // what it changes. Every text is set as text: none becomes markup.
 
-const ESCAPED = /\\([^\w\s])/g;
+const ESCAPED = /\\([^A-Za-z0-9\s])/g;
 
 // The text of a piece: bold between two stars, and nothing else that is marked.
 function inline(element, source) {
@@ -23,6 +23,16 @@ function inline(element, source) {
   return element;
 }
 
+// A bar to the left or to the right of the middle, its length in percent of a half: "‖R35".
+function bar(element, source) {
+  if (element.source === source) return;
+  element.source = source;
+  const side = source[1] === "R" ? "left" : "right", drawn = document.createElement("div");
+  element.className = "bar";
+  drawn.style.cssText = `${side}: 50%; width: ${Number(source.slice(2)) / 2}%`;
+  element.replaceChildren(drawn);
+}
+
 const cells = (line) => line.slice(2, -2).split(" | ");
 
 // As many children of that name as there are sources, each patched in place.
@@ -35,6 +45,8 @@ function table(element, source) {
   const [head, marks, ...rows] = source.split("\n");
   const right = cells(marks).map((mark) => mark.endsWith(":"));
   const set = (cell, text, index) => {
+    if (text[0] === "‖") return bar(cell, text);
+    cell.className = "";
     inline(cell, text);
     if (cell.style.textAlign !== (right[index] ? "right" : "left")) cell.style.textAlign = right[index] ? "right" : "left";
   };
@@ -48,6 +60,7 @@ function table(element, source) {
 }
 
 const KINDS = [
+  ["H2", (source) => source.startsWith("## "), (element, source) => inline(element, source.slice(3))],
   ["H4", (source) => source.startsWith("#### "), (element, source) => inline(element, source.slice(5))],
   ["TABLE", (source) => source.startsWith("| "), table],
   ["UL", (source) => source.startsWith("- "), (element, source) => children(element, "li", source.split("\n- "), (item, line, index) => inline(item, index ? line : line.slice(2)))],

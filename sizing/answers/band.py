@@ -32,7 +32,13 @@ def band_of(sizing: Sizing) -> Band | None:
     return Band(low, high, ends[0])
 
 
+def for_flags(scenario: Scenario) -> Scenario:
+    """The scenario that flags and settings are chosen for: at the low end of an estimate, else as it is."""
+    ends = ends_of(scenario)
+    return scenario if ends is None else ends[0]
+
+
 def at_low_end(sizing: Sizing) -> Sizing:
     """The sizing for which flags are chosen: at the low end of an estimate, else as it is."""
-    ends = ends_of(sizing.scenario)
-    return sizing if ends is None else solve(ends[0])
+    low = for_flags(sizing.scenario)
+    return sizing if low is sizing.scenario else solve(low)

@@ -14,13 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sizing.answers.optimum import last_spared, ratio_for, ratio_range
 from sizing.answers.what_runs import last_that, slots_for, spare_slots
+from sizing.basics.numeric import Numeric
 from sizing.basics.units import GIB, count, stated_ratio_text
 from sizing.engine import pools
 from sizing.engine.charges import slots_from_ratio
 from sizing.engine.pools import pools_from_slots
 from sizing.engine.rank import asking, beside_pin, pin_rank, rank_of
 from sizing.engine.requests import asked_divisor
-from sizing.engine.resolved import Numeric, Rank
+from sizing.engine.resolved import Rank
 from sizing.engine.slots import most_slots, pin_from_slots, pin_is_ignored
 from sizing.scenario.inputs import MAX_L, MAX_REQUESTS, Scenario, Tokens, Whole
 
@@ -137,6 +138,7 @@ def _setting(scenario: Scenario, needed: Need, asked: int | None) -> Setting:
     slots, pin = low + spare, pin_from_slots(rank.resolved, low + spare)
     values: dict[str, Any] = {"split": "pin", "max_mamba_cache_size": pin}
     if pin_is_ignored(rank.resolved):
+        assert ratio is not None  # what fits is carried by a ratio where a pin is ignored
         slots, values = int(slots_from_ratio(rank, ratio)), {"split": "ratio", "mamba_full_memory_ratio": ratio}
     by_pin = values["split"] == "pin"
     tokens = int(pools_from_slots(beside_pin(rank) if by_pin else rank, slots).kv_tokens)

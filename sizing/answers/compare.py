@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sizing.answers.band import band_of
+from sizing.answers.recommended import recommended, recommended_split
 from sizing.answers.solve import Sizing, solve
 from sizing.basics.frames import DEPLOYMENT_REQUESTS, frame_of
 from sizing.basics.problems import Refusal, RefusedError
@@ -10,6 +12,7 @@ from sizing.basics.units import GIB, count, number, ratio_text, requests_text, r
 from sizing.engine.resolve import resolve
 from sizing.engine.split import Split
 from sizing.scenario.inputs import FIELDS, LABELS, Scenario, named_with_unit, value_text
+from sizing.scenario.rest import EXACT, condition, rest_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -129,10 +132,13 @@ def headline_of(found: tuple[Sizing | Refusal, ...]) -> str:
     """How many there are and what they run [requests of the deployment]."""
     splits = [(item, item.now) for item in found if isinstance(item, Sizing)]
     runs = [of_deployment(item, now.runs) for item, now in splits if isinstance(now, Split)]
-    many = "none starts"
+    many, estimated = "none starts", [item for item, _ in splits if item.scenario.rest_source == "estimated"]
+    runs += [of_deployment(item, end) for item in estimated if (band := band_of(item)) for end in band.runs]
     if runs:
         least = f"{count(min(runs))} to " if min(runs) < max(runs) else ""
         many = f"{least}{requests_text(max(runs))} at once"
+        if estimated:
+            many += condition(estimated[0].scenario) if len(found) == 1 else f" (rest estimated; {EXACT})"
     if len(found) == 1:
         return f"1 is kept: {many}"
     lengths = {item.scenario.L for item, _ in splits}
@@ -146,15 +152,38 @@ def results(found: tuple[Sizing | Refusal, ...]) -> tuple[Row, ...]:
     rows = []
     for quantity in _QUANTITIES:
         values = [column.get(quantity) for column in columns]
-        rows.append(Row(quantity, tuple(_cell(quantity, value, values[0], at) for at, value in enumerate(values))))
+        cells = tuple(_cell(quantity, value, values[0], at) for at, value in enumerate(values))
+        rows.append(Row(quantity, cells if quantity != RUNS else tuple(map(_with_band, cells, found))))
+    if any(isinstance(item, Sizing) and band_of(item) for item in found):
+        rows.append(Row("rest", tuple(_rest_words(item) for item in found)))
     binds = Row("binds", tuple(_binding(item) for item in found))
-    return (rows[0], binds, *rows[1:])
+    change = Row("what to set", tuple(_to_set(item) for item in found))
+    return (rows[0], binds, change, *rows[1:])
 
 
+def _with_band(cell: str, found: Sizing | Refusal) -> str:
+    """What runs, from the low to the high end where rest is an estimate."""
+    band = band_of(found) if isinstance(found, Sizing) else None
+    if band is None or not isinstance(found, Sizing):
+        return cell
+    low, high = (count(of_deployment(found, runs)) for runs in band.runs)
+    return cell if low == high else f"{low} to {high}"
+
+
+def _rest_words(found: Sizing | Refusal) -> str:
+    return rest_of(found.scenario).words if isinstance(found, Sizing) else NOTHING
+
+
+def _to_set(found: Sizing | Refusal) -> str:
+    best = None if isinstance(found, Refusal) else recommended(found)
+    return NOTHING if best is None else best.flag if best.change else "as set"
+
+
+RUNS = "runs at L"
+BEST = "runs with that"
 _QUANTITIES = (
-    "runs at L",
-    "runs at r*",
-    "best split",
+    RUNS,
+    BEST,
     "r*",
     "K, state slots",
     "mamba clamp",
@@ -172,10 +201,9 @@ def _numbers(found: Sizing | Refusal) -> dict[str, float]:
     if isinstance(found, Refusal):
         return {}
     numbers: dict[str, float] = {"r*": found.r_star}
-    if found.optimum is not None:
-        numbers["best split"] = of_deployment(found, found.optimum.runs)
-    if not isinstance(found.balanced, Refusal):
-        numbers["runs at r*"] = of_deployment(found, found.balanced.runs)
+    best = recommended_split(found)
+    if best is not None:
+        numbers[BEST] = of_deployment(found, best.runs)
     now = found.now
     if not isinstance(now, Refusal):
         numbers |= {
@@ -221,8 +249,7 @@ def _differing(scenarios: tuple[Scenario, ...]) -> dict[str, list[Any]]:
 # How `frame` names the quantities of `results`.
 COLUMNS = {
     "runs at L": f"runs [{DEPLOYMENT_REQUESTS}]",
-    "runs at r*": f"runs_at_r_star [{DEPLOYMENT_REQUESTS}]",
-    "best split": f"best_runs [{DEPLOYMENT_REQUESTS}]",
+    BEST: f"best_runs [{DEPLOYMENT_REQUESTS}]",
     "r*": "r_star [-]",
     "K, state slots": "slots [slots per rank]",
     "mamba clamp": f"clamp [{DEPLOYMENT_REQUESTS}]",
@@ -242,6 +269,7 @@ def frame(scenarios: tuple[Scenario, ...]) -> "DataFrame":
         {
             "name": list(names_of(scenarios)),
             **{named_with_unit(name): values for name, values in _differing(scenarios).items()},
+            "set": [None if (text := _to_set(item)) == NOTHING else text for item in found],
             "binds": [None if (text := _binding(item)) == NOTHING else text for item in found],
             **{column: [each.get(quantity) for each in numbers] for quantity, column in COLUMNS.items()},
             "refusal": [_refusal(item) for item in found],

@@ -10,6 +10,7 @@ from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from sizing.answers.band import at_low_end, for_flags
 from sizing.answers.solve import Sizing
 from sizing.basics.units import flag_ratio, ratio_text, stated_ratio_text
 from sizing.engine.slots import is_pinned, pin_is_ignored, ratio_is_ignored
@@ -17,6 +18,7 @@ from sizing.engine.split import Split
 from sizing.releases.flags import PIN, RATIO
 from sizing.releases.flags import REQUESTS as ASKED
 from sizing.scenario.inputs import Real, Scenario, Whole
+from sizing.scenario.rest import condition
 
 MAX_USERS = 100_000_000  # requests at once
 HOURS = 730  # of a month: 365 x 24 / 12
@@ -98,6 +100,8 @@ class Fleet(BaseModel):
     """Of one server: tp_size x pp_size; attention DP and DCP are within them."""
     rows: tuple[Replicas, ...]
     """As set, balanced and best, as far as the engine accepts them."""
+    condition: str = ""
+    """What they hold for, in brackets with a space before, where rest is an estimate."""
 
     def row(self, name: str) -> Replicas | None:
         """The row of that name."""
@@ -131,6 +135,7 @@ def fleet_of(wanted: FleetWanted, carriers: Sequence[Carrier], scenario: Scenari
         wanted=wanted.wanted,
         gpus_each=each,
         rows=tuple(_replicas(wanted, carrier, each) for carrier in carriers),
+        condition=condition(for_flags(scenario)),
     )
 
 
@@ -144,8 +149,9 @@ def _replicas(wanted: FleetWanted, carrier: Carrier, gpus_each: int) -> Replicas
 def carriers(sizing: Sizing) -> tuple[Carrier, ...]:
     """The ways to set a server whose requests are all of length L: as set, balanced, and what runs most.
 
-    What the engine refuses is left out.
+    What the engine refuses is left out. Where rest is an estimate they run at its low end.
     """
+    sizing = at_low_end(sizing)
     scenario, found = sizing.scenario, []
     if isinstance(sizing.now, Split):
         found.append(_carrier(scenario, AS_SET, flag_now(sizing), sizing.now.runs))

@@ -5,6 +5,7 @@ nearer value of the input does it, of those that an input takes; of rest, of its
 """
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -44,6 +45,13 @@ class Flip(BaseModel):
     then: str
     """The pool that is short first there; empty where nothing flips."""
 
+    @property
+    def factor(self) -> float | None:
+        """How far it may move: the value there over the one now [-]; None where nothing flips, or it is no number."""
+        both = [re.match(r"[\d,.]+", text) for text in (self.flips_at, self.now)] if self.then else []
+        there, now = (float(found[0].replace(",", "")) if found else 0.0 for found in both) if both else (0.0, 0.0)
+        return there / now if there and now else None
+
 
 def flips(sizing: Sizing) -> tuple[Flip, ...]:
     """For L, rest, S, D, both dtypes and dcp_size; empty where the engine refuses the split that is set."""
@@ -62,20 +70,29 @@ def flips(sizing: Sizing) -> tuple[Flip, ...]:
     )
 
 
-COLUMNS = ("input", "now", "flips at", "short first there")
+COLUMNS = ("input", "now", "turns at", "factor")
 
 
-def flip_rows(sizing: Sizing) -> list[tuple[str, ...]]:
-    """The same as rows of text under COLUMNS."""
-    return [(turn.quantity, turn.now, turn.flips_at, turn.then) for turn in flips(sizing)]
+def flip_rows(found: Sequence[Flip]) -> list[tuple[str, ...]]:
+    """Those that turn the verdict, as rows of text under COLUMNS; the nearest first."""
+    turning = sorted((turn for turn in found if turn.then), key=_far)
+    return [(turn.quantity, turn.now, turn.flips_at, _factor_text(turn.factor)) for turn in turning]
 
 
-def flips_words(sizing: Sizing) -> str:
-    """What the rows say, in a sentence."""
-    return (
-        f"The {short_pool_now(sizing)} is short first. Change one input and keep the ratio or the pin: at this value, "
-        "and at none nearer, the other pool becomes the limit."
-    )
+def _far(turn: Flip) -> float:
+    return abs(math.log(turn.factor)) if turn.factor else math.inf
+
+
+def _factor_text(factor: float | None) -> str:
+    return "" if factor is None else f"x {factor:,.3g}"
+
+
+def flips_words(sizing: Sizing, found: Sequence[Flip]) -> str:
+    """What the rows say, in a sentence or two."""
+    none = [f"{turn.quantity} ({turn.flips_at})" for turn in found if not turn.then]
+    at = f"Change one input alone and at this value the {_other(sizing)} is. " if len(none) < len(found) else ""
+    rest = f"{'Nothing else' if at else 'Nothing'} turns it: {', '.join(none)}." if none else ""
+    return f"The {short_pool_now(sizing)} is short first. {at}{rest}".strip()
 
 
 def short_pool_now(sizing: Sizing) -> PoolName:

@@ -5,16 +5,17 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.optimum import Optimum, pin_flag
-from sizing.answers.solve import Sizing, solve_now
+from sizing.answers.recommended import recommended
+from sizing.answers.solve import Sizing
 from sizing.basics.frames import REQUESTS, frame_of
 from sizing.basics.problems import Refusal
-from sizing.basics.units import count, ratio_range_text, requests_text, stated_ratio_text
+from sizing.basics.units import count, ratio_range_text, requests_text
 from sizing.engine.limits import Limit
-from sizing.engine.requests import asked_divisor
 from sizing.engine.resolved import Resolved
 from sizing.engine.slots import pin_from_slots
 from sizing.engine.split import Split
-from sizing.scenario.inputs import MAX_PIN, MAX_REQUESTS
+from sizing.releases import flags
+from sizing.scenario.inputs import MAX_PIN
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -29,7 +30,7 @@ class Lift(BaseModel):
     place: str
     """`binds`, `next`, or empty."""
     lifted_by: str
-    """The flag with its value for the limit that binds, the flag alone for the others."""
+    """The recommended flags with their values for the limit that binds, the flag alone for the others."""
 
 
 def lifts(sizing: Sizing) -> tuple[Lift, ...]:
@@ -51,10 +52,18 @@ def lifts(sizing: Sizing) -> tuple[Lift, ...]:
 COLUMNS = ("place", "limit", "requests", "how it comes about", "lifted by")
 
 
+NEAR = 2  # a choice of ours: the engine's own caps are listed up to so many times what runs
+OWN_CAPS = ("estimate", "tokens // 2")
+
+
 def lift_rows(sizing: Sizing) -> list[tuple[str, ...]]:
-    """The panel as rows of text under COLUMNS."""
+    """The panel as rows of text under COLUMNS, without the engine's own caps where they are far away."""
+    rows = lifts(sizing)
+    near = NEAR * rows[0].limit.requests if rows else 0
     return [
-        (row.place, row.limit.name, count(row.limit.requests), row.limit.why, row.lifted_by) for row in lifts(sizing)
+        (row.place, row.limit.name, count(row.limit.requests), row.limit.why, row.lifted_by)
+        for row in rows
+        if row.place == "binds" or row.limit.name not in OWN_CAPS or row.limit.requests <= near
     ]
 
 
@@ -73,30 +82,13 @@ def frame(sizing: Sizing) -> "DataFrame":
 
 
 def _value(sizing: Sizing, now: Split) -> str:
-    """The flag value that lifts the limit that binds, and what runs then."""
-    name = now.binding.name
-    if name == "estimate":
-        return _ask(sizing, now)
-    if name == "requests asked" and sizing.raised and sizing.raised_flag:
-        alone = f"--max-running-requests {sizing.raised_flag}: {requests_text(sizing.raised.runs)}"
-        further = pair_words(sizing, sizing.raised.runs)
-        return f"{alone}; {further}" if further else alone
-    split = _another_split(sizing, now)
-    best = sizing.optimum.runs if sizing.optimum and split else now.runs
-    return "; ".join(filter(None, (split, pair_words(sizing, best)))) or _more_memory(sizing, now)
-
-
-def _ask(sizing: Sizing, now: Split) -> str:
-    """The engine's own count gives way to one that is asked; from 0.5.10 to 0.5.13 it caps that one too."""
-    scenario = sizing.scenario
-    if scenario.max_running_requests is not None:
-        return now.binding.lifted_by
-    asked = min(now.limits[1].requests * asked_divisor(sizing.resolved), MAX_REQUESTS)
-    other = scenario.model_copy(update={"max_running_requests": asked})
-    there = solve_now(other, sizing.ratio_now)
-    if isinstance(there, Refusal) or there.runs <= now.runs:
-        return now.binding.lifted_by
-    return f"--max-running-requests {asked}: {requests_text(there.runs)}"
+    """The recommended flags, and what runs then; of a split every value that runs as many."""
+    found = recommended(sizing)
+    if found is None or not found.change or found.before is None or found.after[0] <= found.before[0]:
+        return _more_memory(sizing, now)
+    exact = sizing.optimum is not None and found.after == (sizing.optimum.runs,) * 2
+    split = _another_split(sizing, now) if exact and flags.REQUESTS not in found.flag else ""
+    return split or f"{found.flag}: {found.numbers}"
 
 
 def _another_split(sizing: Sizing, now: Split) -> str:
@@ -110,7 +102,7 @@ def _another_split(sizing: Sizing, now: Split) -> str:
         else ""
     )
     ways = ", or ".join(filter(None, (ratio, _pins(sizing.resolved, best))))
-    return f"{ways}: {requests_text(best.runs)}{no_spare_words(sizing)}" if ways else ""
+    return f"{ways}: {requests_text(best.runs)}" if ways else ""
 
 
 def _pins(resolved: Resolved, best: Optimum) -> str:
@@ -122,31 +114,10 @@ def _pins(resolved: Resolved, best: Optimum) -> str:
     return f"--max-mamba-cache-size {first}" + (f" to {last}" if last > first else "")
 
 
-def no_spare_words(sizing: Sizing) -> str:
-    """What the slot to spare costs, in brackets; empty where it costs nothing."""
-    best = sizing.optimum
-    return f" ({count(best.unspared)} with no slot to spare)" if best and best.unspared > best.runs else ""
-
-
-def pair_words(sizing: Sizing, runs: int) -> str:
-    """A request count with the slots it takes, and what runs then; empty where that is no more than `runs`."""
-    pair = sizing.pair
-    if pair is None or pair.runs <= runs:
-        return ""
-    asked = f"--max-running-requests {pair.asked}"
-    if pair.alone:
-        return f"{asked}: {requests_text(pair.runs)}"
-    if pair.pin is not None:
-        return f"{asked} with --max-mamba-cache-size {pair.pin}: {requests_text(pair.runs)}"
-    if pair.ratio is not None:
-        ratio = stated_ratio_text(pair.ratio)
-        return f"{asked} with --mamba-full-memory-ratio {ratio}: {requests_text(pair.runs)}"
-    return ""
-
-
 def _more_memory(sizing: Sizing, now: Split) -> str:
     """No flag of the split helps: the cap on tokens where that is it, else memory."""
     if now.binding.lifted_by == "a larger --max-total-tokens":
         return now.binding.lifted_by
-    spared = " with a slot to spare" if no_spare_words(sizing) else ""
+    best = sizing.optimum
+    spared = " with a slot to spare" if best and best.unspared > best.runs else ""
     return f"no split of this rest runs more{spared}: raise rest"

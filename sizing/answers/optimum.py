@@ -20,6 +20,7 @@ from sizing.answers.what_runs import (
     slots_for,
     spare_slots,
 )
+from sizing.basics.numeric import Numeric
 from sizing.basics.units import GIB, typed_ratio
 from sizing.engine.charges import slots_from_ratio
 from sizing.engine.pools import carries, pools_from_slots, running
@@ -28,6 +29,7 @@ from sizing.engine.requests import ESTIMATE_HIGH, asked_divisor
 from sizing.engine.resolved import Rank, Resolved
 from sizing.engine.slots import is_pinned, most_slots, pin_from_slots, pin_is_ignored, ratio_is_ignored, slots_taken
 from sizing.scenario.inputs import MAX_PIN, MAX_RATIO, MAX_REQUESTS
+from sizing.specification import optimal_ratio
 
 LEAST_RATIO = 1e-12  # [-] smaller than any ratio that leaves the state pool a slot
 SEARCHED_RATIOS = (LEAST_RATIO, MAX_RATIO)
@@ -58,19 +60,22 @@ class Optimum(BaseModel):
     """The most that runs with no slot to spare; more than `runs` where that slot costs a request."""
 
 
+def r_star(rank: Rank, L: Numeric) -> Numeric:
+    """r* [-] at L [tokens] of what the engine charges; of an array of L an array."""
+    return optimal_ratio(L, rank.slot_bytes, rank.token_bytes, rank.S, rank.D, rank.dcp_size)
+
+
 def best_split(rank: Rank, need: Need | None = None, liked: float | None = None) -> Optimum | None:
     """The optimum for one rank; None when no split runs even one request.
 
     `need` gives the KV [tokens] of so many requests, by default L each; `liked` is a ratio to name if it is one of the
     best.
     """
-    need = need or (lambda requests: requests * rank.scenario.L)
+    need = need or _at_one_length(rank)
     of_ratio, rank = rank, pin_rank(rank)
-    unspared = _most_requests(rank, need, spare=0)
-    if unspared == 0:
+    runs, spare, unspared = _most(rank, need)
+    if runs == 0:
         return None
-    spared = _most_requests(rank, need, spare=1) if spare_slots(rank) else 0
-    spare, runs = (1, spared) if spared else (0, unspared)
     low, tokens = runs * int(rank.S), need(runs)
     most = int(min(rank.rest_gib * GIB / rank.slot_bytes + 1, most_slots(rank)))
     if unspared > runs:
@@ -89,6 +94,22 @@ def best_split(rank: Rank, need: Need | None = None, liked: float | None = None)
         pin=low + spare,
         unspared=unspared,
     )
+
+
+def most_runs(rank: Rank) -> int:
+    """What the optimum runs, without the settings that give it [requests per rank]; 0 where nothing runs."""
+    return _most(pin_rank(rank), _at_one_length(rank))[0]
+
+
+def _at_one_length(rank: Rank) -> Need:
+    return lambda requests: requests * rank.scenario.L
+
+
+def _most(rank: Rank, need: Need) -> tuple[int, int, int]:
+    """The most requests that run with a slot to spare where slots are tracked, that slot, and the most without."""
+    unspared = _most_requests(rank, need, spare=0)
+    spared = _most_requests(rank, need, spare=1) if unspared and spare_slots(rank) else 0
+    return (spared, 1, unspared) if spared else (unspared, 0, unspared)
 
 
 class Pair(BaseModel):
@@ -197,8 +218,8 @@ def _most_requests(rank: Rank, need: Need, spare: int) -> int:
     """The largest C that runs with C x S + spare slots; the engine never wants more than asked, or its top estimate."""
     S = int(rank.S)
     top = int(rank.requests_asked) if rank.requests_asked is not None else ESTIMATE_HIGH
-    by_flag = (most_slots(rank) - spare) // S
-    wanted = np.arange(1, min(top, most_by_state(rank), by_flag) + 1).astype(np.int64)
+    by_flag = (float(most_slots(rank)) - spare) / S
+    wanted = np.arange(1, int(min(top, most_by_state(rank), by_flag)) + 1).astype(np.int64)
     tokens = kv_tokens_for(pools_from_slots(rank, wanted * S + spare), wanted).tolist()
     return last_that_holds(0, len(tokens), lambda C: C == 0 or need(C) <= tokens[C - 1])
 

@@ -4,7 +4,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, SkipValidation
 
 from sizing import specification
-from sizing.answers.optimum import Optimum, Pair, best_pair, best_split, pin_flag
+from sizing.answers.optimum import Optimum, Pair, best_pair, best_split, most_runs, pin_flag, r_star
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import GIB, flag_ratio
 from sizing.engine.allocation import Allocation, DecodePool, allocations, beyond, decode_pool
@@ -97,10 +97,8 @@ def solve(scenario: Scenario) -> Sizing:
     rank = rank_of(scenario)
     resolved, costs = rank.resolved, rank.resolved.costs
     as_set = beside_pin(rank) if is_pinned(resolved) else rank
-    r_star = specification.optimal_ratio(
-        scenario.L, rank.slot_bytes, rank.token_bytes, rank.S, rank.D, scenario.dcp_size
-    )
-    r_flag = flag_ratio(r_star)
+    exact, slot = float(r_star(rank, scenario.L)), int(rank.slot_bytes)
+    r_flag = flag_ratio(exact)
     ratio = r_flag if scenario.split == "balanced" else scenario.mamba_full_memory_ratio
     now = _split_set(rank, ratio)
     optimum = best_split(rank, liked=r_flag)
@@ -113,14 +111,14 @@ def solve(scenario: Scenario) -> Sizing:
         slot_bytes=costs.slot,
         ring_bytes=costs.ring,
         ring_bytes_per_slot=costs.ring_on_slot,
-        charged_slot_bytes=rank.slot_bytes,
-        drafts_charged=as_set.D,
+        charged_slot_bytes=slot,
+        drafts_charged=int(as_set.D),
         target_token_bytes=costs.target_token,
         draft_row_bytes=costs.draft_row,
         token_bytes=costs.token,
-        token_equiv=specification.token_equiv(costs.charged_slot, rank.token_bytes),
-        ring_factor=rank.slot_bytes / costs.charged_slot,
-        r_star=r_star,
+        token_equiv=specification.token_equiv(costs.charged_slot, costs.cell),
+        ring_factor=slot / costs.charged_slot,
+        r_star=exact,
         r_star_specification=_r_star_specification(rank),
         r_star_direct=_r_star_direct(rank),
         ratio_now=ratio,
@@ -136,7 +134,7 @@ def solve(scenario: Scenario) -> Sizing:
         pair=best_pair(rank),
         predicted=_predict(rank, ratio),
         reasons_to_pin=specification.reasons_to_pin(
-            scenario.rest_gib * GIB, r_flag, rank.slot_bytes, rank.S, scenario.dcp_size
+            scenario.rest_gib * GIB, r_flag, slot, resolved.S, scenario.dcp_size
         ),
         gib_more=_gib_more(rank, optimum),
         allocations=found,
@@ -168,11 +166,11 @@ def _raised(rank: Rank, ratio: float, now: Split | Refusal) -> tuple[int | None,
     if isinstance(now, Refusal) or rank.requests_asked is None or ratio_is_ignored(rank.resolved):
         return None, None
     width = asked_divisor(rank.resolved)
-    tried = np.arange(rank.requests_asked + 1, min(now.clamp, MAX_REQUESTS // width) + 1)
+    tried = np.arange(int(rank.requests_asked) + 1, min(now.clamp, MAX_REQUESTS // width) + 1)
     if not tried.size:
         return None, None
     rising = asking(rank, tried)
-    runs = running(pools_from_slots(rising, slots_taken(rising, ratio)), rank.scenario.L)
+    runs = np.asarray(running(pools_from_slots(rising, slots_taken(rising, ratio)), rank.scenario.L))
     if runs.max() <= now.runs:
         return None, None
     flag = int(tried[int(np.argmax(runs))]) * width
@@ -182,17 +180,17 @@ def _raised(rank: Rank, ratio: float, now: Split | Refusal) -> tuple[int | None,
 
 
 def _r_star_specification(rank: Rank) -> float:
-    scenario, costs = rank.scenario, rank.resolved.costs
+    scenario, costs, S = rank.scenario, rank.resolved.costs, rank.resolved.S
     drafts = 0 if costs.replays_drafts else scenario.D
-    return specification.optimal_ratio(scenario.L, costs.slot, costs.target_token, rank.S, drafts, rank.dcp_size)
+    return specification.optimal_ratio(scenario.L, costs.slot, costs.target_token, S, drafts, rank.dcp_size)
 
 
 def _r_star_direct(rank: Rank) -> float | None:
-    costs = rank.resolved.costs
+    costs, S = rank.resolved.costs, rank.resolved.S
     if rank.dcp_size == 1 or costs.draft_row == 0:
         return None
     return specification.direct_ratio(
-        rank.scenario.L, rank.slot_bytes, costs.target_token, costs.draft_row, rank.S, rank.D, rank.dcp_size
+        rank.scenario.L, int(rank.slot_bytes), costs.target_token, costs.draft_row, S, int(rank.D), rank.dcp_size
     )
 
 
@@ -203,7 +201,7 @@ def _predict(rank: Rank, ratio: float) -> Prediction:
         ratio,
         costs.slot,
         costs.target_token,
-        rank.S,
+        rank.resolved.S,
         scenario.D,
         scenario.dcp_size,
         scenario.L,
@@ -213,5 +211,5 @@ def _predict(rank: Rank, ratio: float) -> Prediction:
 def _gib_more(rank: Rank, optimum: Optimum | None) -> int | None:
     if optimum is None:
         return None
-    more = best_split(rank._replace(rest_gib=rank.rest_gib + 1))
-    return more.runs - optimum.runs if more else None
+    more = most_runs(rank._replace(rest_gib=rank.rest_gib + 1))
+    return more - optimum.runs if more else None

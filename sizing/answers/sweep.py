@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from sizing import specification
 from sizing.answers.curves import L_HIGH, L_LOW
+from sizing.answers.optimum import r_star
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.frames import REQUESTS, frame_of
 from sizing.basics.problems import RefusedError
@@ -164,9 +164,9 @@ def _edges(value: float) -> tuple[float, float]:
 
 def _ratios(scenario: Scenario, points: int) -> list[float]:
     """Numbers that can be typed (five digits) around the ratio that is set and r* at the scenario's L, and that r*."""
-    r_star = flag_ratio(_r_star(scenario, rank_of(scenario), scenario.L))
-    around = [scenario.mamba_full_memory_ratio, r_star]
-    return [r_star, *(flag_ratio(ratio) for ratio in np.geomspace(min(around) / REACH, max(around) * REACH, points))]
+    balanced = flag_ratio(float(r_star(rank_of(scenario), scenario.L)))
+    around = [scenario.mamba_full_memory_ratio, balanced]
+    return [balanced, *(flag_ratio(ratio) for ratio in np.geomspace(min(around) / REACH, max(around) * REACH, points))]
 
 
 def _slots(scenario: Scenario) -> int:
@@ -220,8 +220,10 @@ def _kept(at: Any) -> Any:
 def _with(base: Scenario, values: dict[str, Any]) -> Any:
     if all(name in COPIED for name in values):
         return base.model_copy(update=values)
+    if base.rest_source == "estimated":  # anew at each value: a width moves the weights
+        return changed(base, **values)
     # One input moves, rest among those that stand: the sweep says so, whatever a width would do to the weights.
-    return changed(base, **({"rest_gib": base.rest_gib, "rest_source": "typed in"} | values))
+    return changed(base, **({"rest_gib": base.rest_gib, "rest_source": base.rest_source} | values))
 
 
 def _solved(scenario: Scenario, arrays: dict[str, Any]) -> tuple[Any, Any] | None:
@@ -241,12 +243,8 @@ def ratios_over(scenario: Scenario, rank: Rank, L: Any, arrays: dict[str, Any]) 
     """The ratio [-] that is set, or r* as it is typed, over arrays."""
     if scenario.split != "balanced":
         return arrays.get(RATIO, scenario.mamba_full_memory_ratio)
-    exact = np.asarray(_r_star(scenario, rank, L))
+    exact = np.asarray(r_star(rank, L))
     return np.array([flag_ratio(value) for value in exact.flat]).reshape(exact.shape)
-
-
-def _r_star(scenario: Scenario, rank: Rank, L: Any) -> Any:
-    return specification.optimal_ratio(L, rank.slot_bytes, rank.token_bytes, rank.S, rank.D, scenario.dcp_size)
 
 
 def _ridge(base: Scenario, x: Axis, y: Axis) -> tuple[float | None, ...] | None:
@@ -268,4 +266,4 @@ def _ridge_at(base: Scenario, name: str, value: Any) -> float | None:
         return None
     if ratio_is_ignored(rank.resolved):
         return None
-    return float(_r_star(found, rank, value if name == "L" else found.L))
+    return float(r_star(rank, value if name == "L" else found.L))

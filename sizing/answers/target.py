@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.alternatives import Way, ways
+from sizing.answers.band import for_flags
 from sizing.answers.carrying_settings import Need, Setting, Want, fits, need, need_of, setting_of
 from sizing.answers.optimum import most_by_state
 from sizing.answers.what_runs import last_that
@@ -82,14 +83,16 @@ class Answer(BaseModel):
 
 
 def aim(scenario: Scenario, wants: Sequence[Want]) -> Answer:
-    """Solve for wants, of which there is at least one. Raises RefusedError where the flags are refused, like `solve`.
+    """Solve for wants, of which there is at least one; at the low end where rest is an estimate.
+
+    Raises RefusedError where the flags are refused, like `solve`.
 
     >>> aim(Scenario(), [Want(L=9216, requests=74)]).setting.pin
     371
     """
     if not wants:
         raise ValueError("There is nothing wanted: give at least one L with its requests.")
-    wants = tuple(wants)
+    wants, scenario = tuple(wants), for_flags(scenario)
     here = setting_of(scenario, wants)
     found = ways(scenario)
     return Answer(wants=wants, setting=here, rows=tuple(_row(way, wants) for way in (found[:1] if here else found)))
@@ -100,13 +103,13 @@ def _row(way: Way, wants: tuple[Want, ...]) -> Row:
     rank = pin_rank(rank_of(way.scenario))
     return Row(
         way=way,
-        most=tuple(_most(way.scenario, rank, wants, at) for at in range(len(wants))),
+        most=tuple(most_of(way.scenario, rank, wants, at) for at in range(len(wants))),
         setting=setting,
         near=() if setting else tuple(_near(way.scenario, rank, wants)),
     )
 
 
-def _most(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], at: int) -> int:
+def most_of(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], at: int) -> int:
     """The most requests [of the deployment] of one want, the others held."""
     ranks = scenario.attn_dp_size
     top = min(most_by_state(rank) * ranks, MAX_REQUESTS)

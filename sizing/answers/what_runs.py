@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from sizing.basics.numeric import Numeric
 from sizing.engine.pools import Pools, carries
-from sizing.engine.resolved import Numeric, Rank
+from sizing.engine.resolved import Rank
 
 PROBES = 64  # values tried in one vectorised call; a search over 2**34 of them takes six calls
 

@@ -1,20 +1,15 @@
-"""The best change of the flags behind a boot: what a printed flag gives when it is solved again, before and after."""
+"""The recommended change of the flags behind a boot, put into its command, with what runs before and after."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
-from sizing.answers.solve import Sizing, solve
-from sizing.basics.problems import RefusedError
-from sizing.basics.units import count, number, requests_text, stated_ratio_text
+from sizing.answers.recommended import Recommended, recommended
+from sizing.basics.units import count, number, requests_text
 from sizing.bootlog.diagnosis import Diagnosis, no_cure
 from sizing.bootlog.least import start_need
 from sizing.bootlog.log import Boot
 from sizing.command import Command, rewritten
 from sizing.command.flags import FRACTION
-from sizing.engine.split import Split
-from sizing.explain.launch_flags import flags
-from sizing.releases.flags import PIN, RATIO, REQUESTS
-from sizing.scenario.inputs import Scenario, changed
+from sizing.releases.flags import PIN, RATIO
 
 Changes = dict[str, str | None]
 """Sizing flags and what is typed behind them; None removes the flag."""
@@ -35,20 +30,19 @@ class Cure(NamedTuple):
 
 
 def cure_of(found: Diagnosis, command: Command | None, before: int | None) -> tuple[Cure | None, str]:
-    """The best change for what runs now [requests], and in words what it gives or why there is none."""
+    """The recommended change for what runs now [requests], and in words what it gives or why there is none."""
     if why_not := no_cure(found):
         return None, why_not
     sizing = found.sizing
     if sizing is None or before is None:
         return None, "No flags are proposed: what runs now is not known."
-    tried = [(runs, changes) for changes in _changes(sizing) if (runs := _runs(sizing.scenario, changes)) > before]
-    if not tried:
+    best = recommended(sizing)
+    after = best.after[0] if best else 0
+    if best is None or not best.change or after < before:
         return None, f"No flags are proposed: no split and no request count runs more than {requests_text(before)}."
-    after, changes = max(tried, key=lambda one: one[0])  # of equal ones the first, which is the one to take
     own = command if command is not None and command.flags and not command.problems else None
-    set_to = tuple(f"{name} {value}" for name, value in changes.items() if value is not None)
-    words = f"{' '.join(set_to)}: {count(before)} → {requests_text(after)} at L = {count(sizing.scenario.L)}."
-    return Cure(set_to, rewritten(own, changes) if own else None, before, after, words), words
+    words = f"{best.flag}: {count(before)} → {requests_text(after)} at L = {count(sizing.scenario.L)}."
+    return Cure(best.flags, rewritten(own, _changes(best)) if own else None, before, after, words), words
 
 
 def start_of(boot: Boot, found: Diagnosis, command: Command | None) -> tuple[Cure | None, str]:
@@ -72,42 +66,12 @@ def start_of(boot: Boot, found: Diagnosis, command: Command | None) -> tuple[Cur
     return Cure((f"{FRACTION} {fraction:g}",), text, 0, 1, " ".join(words)), " ".join(words)
 
 
-def _changes(sizing: Sizing) -> Iterator[Changes]:
-    """Every change there is to try, the one to take first."""
-    found = flags(sizing)
-    if found is not None:
-        by_ratio: Changes = {RATIO: _value(found.ratio), PIN: None}
-        by_pin: Changes = {PIN: _value(found.pin), RATIO: None}
-        both = [by_pin, by_ratio] if found.take == "pin" else [by_ratio, by_pin]
-        yield from (changes for changes in both if any(changes.values()))
-    if sizing.raised_flag is not None:
-        yield {REQUESTS: str(sizing.raised_flag)}
-    if sizing.pair is not None:
-        yield {REQUESTS: str(sizing.pair.asked)}
-        if sizing.pair.pin is not None:
-            yield {REQUESTS: str(sizing.pair.asked), PIN: str(sizing.pair.pin), RATIO: None}
-        elif sizing.pair.ratio is not None:
-            yield {REQUESTS: str(sizing.pair.asked), RATIO: stated_ratio_text(sizing.pair.ratio), PIN: None}
-
-
-def _value(flag: str | None) -> str | None:
-    return flag.partition(" ")[2] if flag else None
-
-
-def _runs(scenario: Scenario, changes: Changes) -> int:
-    """What runs at L with these flags [requests]; 0 where the engine refuses them."""
-    values: dict[str, float | int | str] = {}
-    if changes.get(RATIO) is not None:
-        values |= {"split": "ratio", "mamba_full_memory_ratio": float(changes[RATIO] or 0)}
-    if changes.get(PIN) is not None:
-        values |= {"split": "pin", "max_mamba_cache_size": int(changes[PIN] or 0)}
-    if changes.get(REQUESTS) is not None:
-        values |= {"max_running_requests": int(changes[REQUESTS] or 0)}
-    other = changed(scenario, **values)
-    if not isinstance(other, Scenario):
-        return 0
-    try:
-        now = solve(other).now
-    except RefusedError:
-        return 0
-    return now.runs if isinstance(now, Split) else 0
+def _changes(best: Recommended) -> Changes:
+    """What is typed behind each flag; the other way to split is removed."""
+    values: Changes = {}
+    for flag in best.flags:
+        name, _, value = flag.partition(" ")
+        values[name] = value
+    if RATIO in values or PIN in values:
+        values |= {way: None for way in (RATIO, PIN) if way not in values}
+    return values

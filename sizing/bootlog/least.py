@@ -43,7 +43,7 @@ def _rests(facts: Facts, rank: Rank) -> tuple[float, ...]:
         return (facts.rest_from_weights.low, facts.rest_from_weights.high)
     if by_pools is not None:
         return by_pools
-    return (facts.rest.low, facts.rest.high) if facts.rest else (rank.rest_gib,)
+    return (facts.rest.low, facts.rest.high) if facts.rest else (float(rank.rest_gib),)
 
 
 def rest_of_pools(facts: Facts, rank: Rank) -> tuple[float, float] | None:
@@ -55,8 +55,9 @@ def rest_of_pools(facts: Facts, rank: Rank) -> tuple[float, float] | None:
         return None
     pools = pools_from_slots(rank, facts.slots)
     charged = int(pools.state_bytes) + int(pools.draft_reserve_bytes)
-    kv = facts.kv_rows * rank.token_bytes
-    return (charged + kv) / GIB, (charged + kv + rank.page_size * rank.token_bytes) / GIB
+    token = float(rank.token_bytes)
+    kv = facts.kv_rows * token
+    return (charged + kv) / GIB, (charged + kv + rank.page_size * token) / GIB
 
 
 class StartNeed(NamedTuple):

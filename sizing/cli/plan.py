@@ -7,6 +7,7 @@ from typing import Any
 
 from sizing.answers.flip_points import flips
 from sizing.answers.limit_panel import lifts
+from sizing.answers.recommended import recommended
 from sizing.answers.solve import Sizing, solve
 from sizing.basics.problems import RefusedError
 from sizing.basics.units import count
@@ -25,7 +26,7 @@ from sizing.exchange.answer import SizingAnswer
 from sizing.exchange.exports import result_json
 from sizing.exchange.scenario_file import to_file
 from sizing.exchange.sizing_answer import refused_answer, sizing_answer
-from sizing.explain.launch_flags import flags
+from sizing.explain.launch_flags import why_words
 from sizing.explain.verdict import advice, ask_for_rest, verdict
 from sizing.explain.working import comparisons, working
 from sizing.scenario.inputs import DEFAULTS, FIELDS, extra, rest_is_given
@@ -80,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _as_table(sizing: Sizing) -> str:
-    words = flags(sizing)
+    found = recommended(sizing)
     steps = [(step.quantity, step.result, f"{step.formula}: {step.numbers}") for step in working(sizing)]
     beside = [(row.quantity, f"{row.specification} / {row.engine}", row.why) for row in comparisons(sizing) if row.why]
     limits = [
@@ -91,12 +92,8 @@ def _as_table(sizing: Sizing) -> str:
     parts += ["", "limits, the smallest first, and what lifts them:", *aligned(limits)] if limits else []
     parts += ["", "input, now, and where the other pool is short first:", *aligned(turns)] if turns else []
     parts += ["", "specification / engine, where they differ:", *aligned(beside)] if beside else []
-    if words:
-        parts += [
-            "",
-            f"set: {words.ratio or words.pin}",
-            *([f" or: {words.pin}"] if words.ratio and words.pin else []),
-            words.why,
-        ]
+    if found:
+        parts += ["", f"set: {found.flag}", *([f" or: {' '.join(found.alternative)}"] if found.alternative else [])]
+        parts += [found.reason, *filter(None, [why_words(sizing, found)])]
     parts += ["", *[f"{item.topic}. {item.text}" for item in advice(sizing)]]
     return "\n".join(parts)

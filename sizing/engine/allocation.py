@@ -127,15 +127,11 @@ def _drafts(rank: Rank, split: Split) -> Allocation:
     """Draft states of the running requests and one more; up to 0.5.6 of every slot and one more."""
     every_slot = rank.rules.drafts == "in every slot"
     held = (_slots_allocated(rank, split) if every_slot else _rows(rank, split)) + 1
-    window = _window_bytes(rank.resolved)
+    window, D = _window_bytes(rank.resolved), int(rank.D)
     return Allocation(
         what="draft states",
         charged=split.memory.draft_reserve,
-        allocated=None
-        if window is None and rank.D
-        else held * (rank.D * rank.resolved.costs.ssm + (window or 0))
-        if rank.D
-        else 0,
+        allocated=None if window is None and D else held * (D * rank.resolved.costs.ssm + (window or 0)) if D else 0,
     )
 
 

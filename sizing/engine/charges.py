@@ -6,8 +6,9 @@ The engine computes in GiB floats and floors; the order of operations below is i
 
 import numpy as np
 
+from sizing.basics.numeric import Numeric
 from sizing.basics.units import GIB
-from sizing.engine.resolved import Numeric, Rank, Resolved
+from sizing.engine.resolved import Rank, Resolved
 from sizing.releases.rules import Rules
 
 

@@ -5,7 +5,8 @@ Source: engine-sizing.md sections 3, 6 and 11 (`DefaultPoolConfigurator`, SGLang
 
 import numpy as np
 
-from sizing.engine.resolved import Numeric, Rank, Resolved
+from sizing.basics.numeric import Numeric, Truth
+from sizing.engine.resolved import Rank, Resolved
 from sizing.releases.rules import EAGLE_KIND
 
 HEADROOM_BUFFER = 100  # `init_memory_pool` up to 0.5.6: requests x (steps x topk + D) + 100 rows
@@ -35,7 +36,7 @@ def _rows(rank: Rank, kv_rest_bytes: Numeric) -> Numeric:
     """
     if np.ndim(rank.token_bytes) == 0 and rank.token_bytes == 0:
         return np.full(np.shape(kv_rest_bytes), rank.max_total_tokens or rank.context_length, dtype=np.int64)
-    return (kv_rest_bytes // rank.token_bytes).astype(np.int64)
+    return np.asarray(kv_rest_bytes // rank.token_bytes).astype(np.int64)
 
 
 def _with_headroom(rank: Rank, rows: Numeric, kv_rest_bytes: Numeric, clamp: Numeric) -> Numeric:
@@ -50,10 +51,10 @@ def window_rows(rank: Rank, rows: Numeric) -> Numeric:
     """Tokens of the window pool on one rank: its share of the full pool's, in whole pages; 0 without one."""
     if rank.window is None:
         return 0 * rows
-    return (rows * rank.window.share).astype(np.int64) // rank.page_size * rank.page_size
+    return np.asarray(rows * rank.window.share).astype(np.int64) // rank.page_size * rank.page_size
 
 
-def window_is_narrow(rank: Rank, windows: Numeric) -> Numeric:
+def window_is_narrow(rank: Rank, windows: Numeric) -> Truth:
     """Whether a window pool of so many tokens fits no request (`validate_swa_pool_size`): window and a page."""
     if rank.window is None:
         return np.zeros(np.shape(windows), dtype=np.bool_)

@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from sizing.basics.numeric import Numeric
 from sizing.basics.units import count
 from sizing.engine.kv import kv_cap
 from sizing.engine.pools import Pools, held_by_kv
@@ -21,7 +22,7 @@ from sizing.engine.requests import (
     caps_by_tokens,
     estimate,
 )
-from sizing.engine.resolved import Numeric, Rank
+from sizing.engine.resolved import Rank
 from sizing.engine.slots import lever, pin_is_ignored
 from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.releases.flags import PIN, RATIO
@@ -79,7 +80,8 @@ def _state_limit(rank: Rank, pools: Pools, levers: str, requests: int) -> Limit:
     return Limit(
         name="state pool",
         requests=requests,
-        why=f"{count(int(pools.slots))} slots // {rank.S} {'slot' if rank.S == 1 else 'slots'} per request",
+        why=f"{count(int(pools.slots))} {'slot' if pools.slots == 1 else 'slots'}, {rank.S} per request: "
+        f"{_fit(requests)}",
         lifted_by=f"a larger {levers}",
     )
 
@@ -91,15 +93,20 @@ def _kv_limit(rank: Rank, pools: Pools, levers: str, requests: int) -> Limit:
         return Limit(
             name="KV pool",
             requests=requests,
-            why=f"{count(int(pools.window_rows))} tokens of the window pool // window {count(rank.window.tokens)}",
+            why=f"{count(int(pools.window_rows))} tokens of the window pool, {count(rank.window.tokens)} per request: "
+            f"{_fit(requests)}",
             lifted_by="a larger --swa-full-tokens-ratio",
         )
     return Limit(
         name="KV pool",
         requests=requests,
-        why=f"{count(int(pools.kv_rows))} tokens{spread} // L {count(L)}",
+        why=f"{count(int(pools.kv_rows))} tokens{spread}, {count(L)} per request: {_fit(requests)}",
         lifted_by=_more_tokens(rank, pools, levers),
     )
+
+
+def _fit(requests: int) -> str:
+    return f"{count(requests)} {'fits' if requests == 1 else 'fit'}"
 
 
 def _more_tokens(rank: Rank, pools: Pools, levers: str) -> str:
@@ -112,9 +119,9 @@ def _more_tokens(rank: Rank, pools: Pools, levers: str) -> str:
 def _asked_limit(scenario: Scenario, asked: int) -> Limit:
     stated = scenario.max_running_requests or SPECULATION_REQUESTS
     unset = scenario.max_running_requests is None
-    why = f"unset, the engine assumes {SPECULATION_REQUESTS} under speculation" if unset else "as asked"
+    why = f"not set: speculation takes {SPECULATION_REQUESTS}" if unset else "the limit you set"
     if asked != stated:
-        why += f": {count(stated)} // attn_dp_size {scenario.attn_dp_size}"
+        why += f", {count(stated)} over {scenario.attn_dp_size} ranks"
     return Limit(name="requests asked", requests=asked, why=why, lifted_by="a larger --max-running-requests")
 
 
@@ -124,7 +131,7 @@ def _estimate_limit(rank: Rank, pools: Pools, requests: int) -> Limit:
     return Limit(
         name="estimate",
         requests=requests,
-        why=f"{share}, at least {count(ESTIMATE_LOW)} and at most {count(ESTIMATE_HIGH)}",
+        why=f"the engine's own: {share}, from {count(ESTIMATE_LOW)} to {count(ESTIMATE_HIGH)}",
         lifted_by="--max-running-requests" if asked else "a shorter --context-length",
     )
 
@@ -133,6 +140,6 @@ def _token_limit(rank: Rank, pools: Pools, levers: str, requests: int) -> Limit:
     return Limit(
         name="tokens // 2",
         requests=requests,
-        why=f"{count(int(pools.kv_rows))} tokens // 2",
+        why=f"half of {count(int(pools.kv_rows))} tokens",
         lifted_by=_more_tokens(rank, pools, levers),
     )

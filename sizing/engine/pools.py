@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sizing.basics.numeric import Numeric, Truth
 from sizing.basics.units import GIB
 from sizing.engine.charges import draft_reserve_bytes, state_bytes
 from sizing.engine.kv import kv_cap, kv_rows, window_is_narrow, window_rows
 from sizing.engine.requests import admitted
-from sizing.engine.resolved import Numeric, Rank
+from sizing.engine.resolved import Rank
 
 NO_CAP = 2**62  # where there is no window pool: more requests than any other limit
 
@@ -66,7 +67,7 @@ def pools_from_slots(rank: Rank, slots: Numeric) -> Pools:
     )
 
 
-def starts(pools: Pools) -> Numeric:
+def starts(pools: Pools) -> Truth:
     """Whether the engine starts: it admits a request, which takes slots for it, a row of KV and a window."""
     return pools.admitted > 0
 
@@ -81,7 +82,7 @@ def running(pools: Pools, L: Numeric) -> Numeric:
     return np.minimum(pools.admitted, held_by_kv(pools, L))
 
 
-def carries(pools: Pools, requests: Numeric, tokens: Numeric) -> Numeric:
+def carries(pools: Pools, requests: Numeric, tokens: Numeric) -> Truth:
     """Whether pools run so many requests that need so many full KV tokens together."""
     enough = (pools.kv_tokens >= tokens) & (pools.window_cap >= requests)
     return starts(pools) & (pools.admitted >= requests) & enough

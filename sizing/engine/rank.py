@@ -1,12 +1,13 @@
 """One rank of a scenario: the numbers that its pools are made of."""
 
+from sizing.basics.numeric import Numeric
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.engine.charges import drafts_charged
 from sizing.engine.kv import headroom_rows
 from sizing.engine.refused_at_sizing import refusal_at_sizing
 from sizing.engine.requests import requests_asked, requests_charged
 from sizing.engine.resolve import resolve
-from sizing.engine.resolved import Numeric, Rank, Resolved, Window
+from sizing.engine.resolved import Rank, Resolved, Window
 from sizing.engine.slots import is_pinned, pin_is_ignored, ratio_is_ignored, slots_divisor
 from sizing.scenario.inputs import Scenario, rest_is_given
 from sizing.scenario.rest import asked_for

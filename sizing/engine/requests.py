@@ -7,7 +7,8 @@ from functools import reduce
 
 import numpy as np
 
-from sizing.engine.resolved import Numeric, Rank, Resolved
+from sizing.basics.numeric import Numeric
+from sizing.engine.resolved import Rank, Resolved
 from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 
 # Section 7: estimate = clamp(int(tokens / context_len * 512), 2048, 4096).
@@ -50,7 +51,7 @@ def admitted(rank: Rank, rows: Numeric, clamp: Numeric) -> Numeric:
 def estimate(rank: Rank, rows: Numeric) -> Numeric:
     """The engine's own guess at running requests [requests] from rows of one rank and the context length."""
     guess = np.trunc(rows / rank.context_length * ESTIMATE_FACTOR).astype(np.int64)
-    return np.clip(guess, ESTIMATE_LOW, ESTIMATE_HIGH)
+    return np.minimum(np.maximum(guess, ESTIMATE_LOW), ESTIMATE_HIGH)  # np.clip takes three times as long
 
 
 def caps_by_estimate(rank: Rank) -> bool:

@@ -1,9 +1,10 @@
 """What follows from a scenario before memory is split: resolved once, and passed on."""
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
+from sizing.basics.numeric import Numeric
 from sizing.basics.problems import Refusal
 from sizing.engine.byte_costs import ByteCosts
 from sizing.releases.architectures import Support
@@ -11,9 +12,6 @@ from sizing.releases.rules import Rules
 from sizing.scenario.inputs import Scenario
 
 ResolvedStrategy = Literal["auto", "no_buffer", "extra_buffer", "extra_buffer_lazy"]
-
-# A number or a numpy array of numbers: numpy's own types cannot say "the same shape in and out".
-Numeric = Any
 
 
 class SlotUse(BaseModel):
@@ -83,7 +81,7 @@ class Window(NamedTuple):
 
 
 class Rank(NamedTuple):
-    """What one rank brings to the split. Any number may be a numpy array; arrays broadcast."""
+    """What one rank brings to the split. What is `Numeric` may be a numpy array; arrays broadcast."""
 
     resolved: Resolved
     rest_gib: Numeric
@@ -96,14 +94,14 @@ class Rank(NamedTuple):
     S: Numeric
     D: Numeric
     """Draft states that are charged for each running request; 0 where none are."""
-    page_size: Numeric
-    dcp_size: Numeric
-    context_length: Numeric
+    page_size: int
+    dcp_size: int
+    context_length: int
     requests_asked: Numeric | None
     """The share of --max-running-requests that admission takes, 48 under speculation, or None for the estimate."""
     requests_charged: Numeric
     """The share whose draft states are charged."""
-    slots_divisor: Numeric
+    slots_divisor: int
     """The attention-DP width where a release divides every K by it, else 1."""
     max_total_tokens: Numeric | None
     headroom: int = 0

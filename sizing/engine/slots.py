@@ -3,10 +3,13 @@
 Source: engine-sizing.md section 5 (`_handle_max_mamba_cache`), in the engine's order.
 """
 
+import math
+
 import numpy as np
 
+from sizing.basics.numeric import Numeric
 from sizing.engine.charges import slots_from_ratio
-from sizing.engine.resolved import Numeric, Rank, Resolved
+from sizing.engine.resolved import Rank, Resolved
 from sizing.releases.flags import PIN, RATIO, REQUESTS
 from sizing.scenario.inputs import MAX_RATIO
 
@@ -35,7 +38,7 @@ def most_slots(rank: Rank) -> Numeric:
     """The most slots [slots per rank] that a flag can give: no bound, but what the largest ratio gives where the
     release overwrites a pin with the ratio.
     """
-    return slots_from_ratio(rank, MAX_RATIO) if pin_is_ignored(rank.resolved) else np.inf
+    return slots_from_ratio(rank, MAX_RATIO) if pin_is_ignored(rank.resolved) else math.inf
 
 
 def lever(resolved: Resolved, *, pinned: bool) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from sizing.answers.curves import ContextCurve, RatioCurve, context_grid, over_context, over_ratio
 from sizing.answers.flip_points import flips
 from sizing.answers.limit_panel import lifts
+from sizing.answers.recommended import recommended
 from sizing.answers.solve import Sizing
 from sizing.basics.frames import REQUESTS
 from sizing.basics.problems import Refusal
@@ -133,10 +134,11 @@ def curves_json(sizing: Sizing) -> str:
 
 def result_json(sizing: Sizing) -> str:
     """The verdict, the flags, limits, flips and advice, and every number: what the command line prints with --json."""
-    found = flags(sizing)
+    found, best = flags(sizing), recommended(sizing)
     return _json(
         {
             "verdict": verdict(sizing).text,
+            "recommended": best.model_dump(mode="json", exclude={"scenario"}) if best else None,
             "flags": found.model_dump() if found else None,
             "limits": [row.model_dump() for row in lifts(sizing)],
             "flips": [turn.model_dump() for turn in flips(sizing)],

@@ -17,6 +17,7 @@ from sizing.exchange.scenario_file import from_file
 from sizing.exchange.wanted_text import wants_text
 from sizing.scenario.from_model import FILLED
 from sizing.scenario.inputs import DEFAULTS, FIELDS, LABELS, Scenario
+from sizing.scenario.rest import ENDS
 
 MAX_VALUE_LENGTH = 200
 EMPTY = ""  # how a link writes an input that is deliberately empty
@@ -31,7 +32,8 @@ MAX_WANT_LENGTH = 500  # characters; twelve further lengths take at most 210
 
 def to_query(scenario: Scenario) -> dict[str, str]:
     """Query parameters for a scenario; empty for the worked example."""
-    return {name: _written(value) for name, value in scenario.differences().items()}
+    left = ("rest_gib", "rest_source") if scenario.rest_source in ENDS else ()  # the reader's page estimates it anew
+    return {name: _written(value) for name, value in scenario.differences().items() if name not in left}
 
 
 def _written(value: Any) -> str:

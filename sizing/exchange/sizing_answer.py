@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from sizing.answers.hardware import no_fit
 from sizing.answers.optimum import Optimum, pin_flag
+from sizing.answers.recommended import recommended
 from sizing.answers.solve import Sizing, solve
 from sizing.basics.problems import Refusal
 from sizing.basics.units import GIB, count, gib, requests_text, typed_range
@@ -14,7 +16,8 @@ from sizing.engine.resolved import Resolved
 from sizing.engine.slots import by_ratio, is_pinned, ratio_is_ignored, slots_taken
 from sizing.engine.split import Split
 from sizing.exchange.answer import About, Best, Measured, Notice, Refused, SizingAnswer
-from sizing.explain.launch_flags import Flags, flags
+from sizing.explain.hardware_words import no_fit_headline
+from sizing.explain.launch_flags import flags
 from sizing.explain.verdict import BINDING_WORDS, ask_for_rest, no_spare_slot, verdict, without_rest_words
 from sizing.scenario.inputs import Scenario, rest_is_given
 from sizing.scenario.rest import ends_of as ends_of_rest
@@ -37,6 +40,9 @@ def sizing_answer(sizing: Sizing, *, rest_given: bool = True) -> SizingAnswer:
     split = sizing.now if isinstance(sizing.now, Split) else None
     found = flags(sizing)
     refused = refused_of(sizing.now) if isinstance(sizing.now, Refusal) else None
+    lacking = no_fit(sizing.scenario)
+    if no_fit_headline(sizing.scenario):
+        refused = Refused(kind="does_not_fit", words=verdict(sizing).text)
     return answer.model_copy(
         update={
             "refused": refused,
@@ -44,10 +50,11 @@ def sizing_answer(sizing: Sizing, *, rest_given: bool = True) -> SizingAnswer:
             "notices": _notices(sizing),
             "rest_gib": sizing.scenario.rest_gib,
             "best": best_of(sizing.resolved, sizing.optimum) if sizing.optimum and found else None,
-            "flags": _proposed(sizing, found),
+            "flags": _proposed(sizing),
             "runs": 0,
             **(_of_split(split) if split else {}),
             **_banded(sizing),
+            **({"mem_fraction_least": lacking.least_fraction} if lacking else {}),
         }
     )
 
@@ -141,14 +148,10 @@ def _known_without_rest(resolved: Resolved) -> SizingAnswer:
     )
 
 
-def _proposed(sizing: Sizing, found: Flags | None) -> tuple[str, ...] | None:
-    """The flag to set; None where what is set runs as many, with a slot to spare."""
-    if found is None:
-        return None
-    now = sizing.now
-    if isinstance(now, Split) and now.runs >= found.runs and not no_spare_slot(sizing):
-        return None
-    return (found.chosen,)
+def _proposed(sizing: Sizing) -> tuple[str, ...] | None:
+    """The flags to set; None where what is set runs as many, with a slot to spare."""
+    found = recommended(sizing)
+    return found.flags if found is not None and found.change else None
 
 
 def best_of(resolved: Resolved, best: Optimum) -> Best:

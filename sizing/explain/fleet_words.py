@@ -17,6 +17,10 @@ PRICED_COLUMNS = (*FLEET_COLUMNS[:4], "a month", FLEET_COLUMNS[4])
 
 def fleet_headline(fleet: Fleet) -> str:
     """What is set takes, what the best way found takes, and the difference."""
+    return f"{_headline(fleet).rstrip('.')}{fleet.condition}."
+
+
+def _headline(fleet: Fleet) -> str:
     now, best, wanted = fleet.row(AS_SET), fleet.row(BEST), requests_text(fleet.wanted)
     if best is None or best.gpus is None or best.replicas is None:
         return f"No way of setting a server that was found runs a request: no fleet carries {wanted} at once."

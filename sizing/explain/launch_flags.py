@@ -1,13 +1,12 @@
 """The flags to set, as text that can be pasted behind a launch command."""
 
-from pydantic import BaseModel, ConfigDict
-
 from sizing.answers.band import at_low_end
 from sizing.answers.optimum import Optimum
+from sizing.answers.recommended import SPARE_WHY, Recommended, Ways, ways
 from sizing.answers.solve import Sizing
 from sizing.basics.units import count, requests_text, rest_text, stated_ratio_text
 from sizing.engine.slots import pin_divisor
-from sizing.engine.split import Split
+from sizing.releases.flags import PIN, RATIO, REQUESTS
 from sizing.releases.rules import EAGLE_KIND, rules_of
 from sizing.scenario.from_model import geometry_of
 from sizing.scenario.inputs import DEFAULTS, Scenario, extra
@@ -23,33 +22,12 @@ STATED = (
     "enable_int8_mamba_checkpoint",
 )
 WIDTH = 92  # characters of a line that a slide still shows
-SPARE_WHY = "a chunk border may find no free slot, and an assertion then ends the server"  # what_runs.spare_slots
 
 
-class Flags(BaseModel):
+class Flags(Ways):
     """Both ways to set the best split, which one to take and why."""
 
-    model_config = ConfigDict(frozen=True)
-
-    ratio: str | None
-    """None where the engine ignores the ratio."""
-    ratio_runs: int | None
-    pin: str | None
-    """None where the release ignores a pin."""
-    pin_runs: int | None
-    take: str
-    """`ratio` or `pin`."""
     why: str
-
-    @property
-    def chosen(self) -> str:
-        """The flag to take, with its value."""
-        return (self.pin if self.take == "pin" else self.ratio) or ""
-
-    @property
-    def runs(self) -> int:
-        """What runs with it [requests per rank]."""
-        return (self.pin_runs if self.take == "pin" else self.ratio_runs) or 0
 
 
 def flags(sizing: Sizing) -> Flags | None:
@@ -61,21 +39,11 @@ def flags(sizing: Sizing) -> Flags | None:
         found = flags(safe)
         rest = f"Chosen for the low end of the estimate, {rest_text(safe.scenario.rest_gib)}. "
         return found and found.model_copy(update={"why": f"{rest}{found.why}"})
-    best = sizing.optimum
-    ratio = best.ratio if best and isinstance(sizing.by_ratio, Split) else None
-    ratio_runs = sizing.by_ratio.runs if isinstance(sizing.by_ratio, Split) else None
-    pin_runs = sizing.pinned.runs if isinstance(sizing.pinned, Split) else None
-    if best is None or (ratio_runs is None and pin_runs is None):
+    best, both = sizing.optimum, ways(sizing)
+    if best is None or both is None:
         return None
-    by_pin = pin_runs is not None and (ratio_runs is None or pin_runs > ratio_runs or bool(sizing.reasons_to_pin))
-    return Flags(
-        ratio=f"--mamba-full-memory-ratio {stated_ratio_text(ratio)}" if ratio is not None else None,
-        ratio_runs=ratio_runs,
-        pin=f"--max-mamba-cache-size {sizing.pin_flag}" if pin_runs is not None else None,
-        pin_runs=pin_runs,
-        take="pin" if by_pin else "ratio",
-        why=f"{_why_pin(sizing, best, ratio_runs) if by_pin else _why_ratio(sizing, best, pin_runs)}{spare_cost(best)}",
-    )
+    why = _why_pin(sizing, best, both.ratio_runs) if both.take == "pin" else _why_ratio(sizing, best, both.pin_runs)
+    return Flags(**both.model_dump(), why=f"{why}{spare_cost(best)}")
 
 
 def _why_pin(sizing: Sizing, best: Optimum, ratio_runs: int | None) -> str:
@@ -131,15 +99,28 @@ def environment(scenario: Scenario) -> str | None:
     return "\n".join(lines) or None
 
 
-def launch_flags(sizing: Sizing, found: Flags) -> str:
-    """The split to set and everything that this scenario assumes, to put behind a launch command."""
-    scenario = sizing.scenario
-    words = [found.chosen]
+def why_words(sizing: Sizing, found: Recommended) -> str:
+    """Why this flag and not the other, and what a slot to spare costs; empty where more than the split is set."""
+    split = flags(sizing)
+    return split.why if split is not None and found.flags == (split.chosen,) else ""
+
+
+def launch_flags(sizing: Sizing, found: Recommended) -> str:
+    """What to set and everything that this scenario assumes, to put behind a launch command."""
+    scenario = found.scenario
+    split = [flag for flag in found.flags if not flag.startswith(REQUESTS)]
+    words = split or _split_as_set(scenario)
     words += [f"--kv-cache-dtype {scenario.kv_cache_dtype}", f"--mamba-ssm-dtype {scenario.mamba_ssm_dtype}"]
     words += [f"--page-size {scenario.page_size}", *_cache(sizing)]
     words += [f"{flag} {value}" for flag, value in _sizes(scenario) if value]
     words += [*_speculation(scenario), *_ranks(scenario)]
     return _lines(words)
+
+
+def _split_as_set(scenario: Scenario) -> list[str]:
+    """The split that stays where another flag alone is recommended."""
+    ratio, pin = scenario.mamba_full_memory_ratio, scenario.max_mamba_cache_size
+    return {"ratio": [f"{RATIO} {stated_ratio_text(ratio)}"], "pin": [f"{PIN} {pin}"]}.get(scenario.split, [])
 
 
 def _cache(sizing: Sizing) -> list[str]:

@@ -4,22 +4,21 @@ from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.accuracy_gates import accuracy_gates, validate_words
 from sizing.answers.band import Band, at_low_end, band_of
-from sizing.answers.limit_panel import no_spare_words, pair_words
-from sizing.answers.solve import Sizing, solve_now
-from sizing.answers.what_runs import spare_slots
+from sizing.answers.recommended import SPARE_WHY, Recommended, recommended, spared
+from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal
 from sizing.basics.units import GIB, count, gib, number, ratio_text, requests_text, rest_text
 from sizing.engine.limits import LimitName
-from sizing.engine.rank import rank_of
 from sizing.engine.requests import asked_divisor, requests_asked, requests_charged
-from sizing.engine.slots import is_pinned, pin_divisor, pin_from_slots, pin_is_ignored, ratio_is_ignored
+from sizing.engine.slots import is_pinned, pin_divisor, pin_is_ignored, ratio_is_ignored
 from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.engine.split import Split
-from sizing.explain.launch_flags import SPARE_WHY, Flags, flags
+from sizing.explain.hardware_words import no_fit_headline, no_fit_words
+from sizing.explain.launch_flags import flags
 from sizing.releases.rules import BLOCK_KIND
 from sizing.scenario.from_model import draft_bytes, geometry_of
-from sizing.scenario.inputs import MAX_PIN, Scenario, changed, widths_of
-from sizing.scenario.rest import asked_for, missing_words, rest_of
+from sizing.scenario.inputs import Scenario, widths_of
+from sizing.scenario.rest import asked_for, condition
 from sizing.specification import FRAGILE_RATIO
 
 # A choice of ours: "L is uncertain" (compute-mamba-ratio.md, Caveats, "Asymmetry") is said within a tenth of balance.
@@ -43,11 +42,13 @@ class Verdict(BaseModel):
 
     headline: str
     sentences: tuple[str, ...]
+    change: str = ""
+    """The recommended change and its reason, for where it is not shown beside the words."""
 
     @property
     def text(self) -> str:
         """All of it, for a terminal."""
-        return " ".join((self.headline, *self.sentences))
+        return " ".join(filter(None, (self.headline, *self.sentences, self.change)))
 
 
 class Advice(BaseModel):
@@ -60,40 +61,60 @@ class Advice(BaseModel):
 
 
 def verdict(sizing: Sizing) -> Verdict:
-    """How many run, which pool binds, how far the other would go, what the balanced split runs and the gain."""
-    band = band_of(sizing)
-    if band is not None:
-        return _estimated(sizing, band)
+    """How many run, which pool binds, how far the other would go, and the change to make."""
+    found, band = recommended(sizing), band_of(sizing)
+    told = _estimated(sizing, band) if band is not None else _verdict(sizing)
+    if found is None:
+        return told.model_copy(update={"sentences": (*told.sentences, nothing_runs(sizing))})
+    return told.model_copy(update={"change": change_words(found)})
+
+
+def change_words(found: Recommended) -> str:
+    """The recommended change in one line with its reason."""
+    return f"{found.words}. {found.reason}"
+
+
+def _verdict(sizing: Sizing) -> Verdict:
     now = sizing.now
     if isinstance(now, Refusal):
         return Verdict(
             headline=REFUSED,
-            sentences=(*([now.words] if now.engine_words else []), now.cure, *_balanced(sizing)),
+            sentences=(*([now.words] if now.engine_words else []), now.cure),
         )
-    headline = headline_form(now.runs, now.binding.name, sizing.scenario.attn_dp_size).format(
+    headline = headline_form(now.runs, now.binding.name, sizing.scenario).format(
         runs=count(now.runs),
         total=count(sizing.scenario.attn_dp_size * now.runs),
         L=count(sizing.scenario.L),
         tokens=count(now.kv_tokens),
     )
-    return Verdict(headline=headline, sentences=(*_why(sizing, now), *_balanced(sizing)))
+    return Verdict(headline=headline, sentences=_why(sizing, now))
+
+
+def binds_words(binding: LimitName, scenario: Scenario) -> str:
+    """Which limit binds, as the end of the headline; of --max-running-requests whose number it is."""
+    if binding != "requests asked":
+        return f": {BINDING_WORDS[binding]}"
+    if scenario.max_running_requests is None:
+        return f": --max-running-requests ({count(SPECULATION_REQUESTS)}) binds"
+    shared = f", {count(scenario.max_running_requests)} over all ranks" if scenario.attn_dp_size > 1 else ""
+    return f", the limit you set{shared}"
 
 
 def _estimated(sizing: Sizing, band: Band) -> Verdict:
     """The headline holds the band; the reasons are those of the low end, for which flags are chosen."""
-    rest, (low, high) = rest_of(sizing.scenario), band.runs
-    safe = verdict(at_low_end(sizing))
-    L, where = count(sizing.scenario.L), f"rest {rest.words}; a boot log makes it exact"
-    if missing := missing_words(rest):
-        return Verdict(headline=f"{sizing.scenario.title} does not fit: {missing} ({where}).", sentences=())
+    low, high = band.runs
+    safe = _verdict(at_low_end(sizing))
+    L = count(sizing.scenario.L)
+    if headline := no_fit_headline(sizing.scenario):
+        return Verdict(headline=headline, sentences=no_fit_words(sizing.scenario))
     binding = {end.binding.name for end in (band.low, band.high) if isinstance(end, Split)}
     headline = estimated_form(low, high, binding, sizing.scenario).format(
         low=count(low), high=count(high), total=count(sizing.scenario.attn_dp_size * low), L=L
     )
     if high == 0:
-        return Verdict(headline=headline, sentences=safe.sentences)
+        return Verdict(headline=headline, sentences=(*safe.sentences, *no_fit_words(sizing.scenario)))
     at = f"At the low end, {rest_text(band.low_scenario.rest_gib)}:"
-    return Verdict(headline=headline, sentences=(at, *safe.sentences))
+    return Verdict(headline=headline, sentences=(at, *safe.sentences, *no_fit_words(sizing.scenario)))
 
 
 def ask_for_rest(scenario: Scenario) -> str:
@@ -114,70 +135,42 @@ def without_rest_words(sizing: Sizing) -> str:
     )
 
 
-def headline_form(runs: int, binding: LimitName, ranks: int) -> str:
+def headline_form(runs: int, binding: LimitName, scenario: Scenario) -> str:
     """The first line for so many requests a rank, with {runs}, {L}, {tokens} and {total} left to fill in.
 
     Under attention DP every number of requests is one rank's; the deployment's, {total}, is said once.
     """
     if runs == 0:
         return "Not one request of L = {L} fits: the KV pool holds {tokens} tokens."
+    ranks = scenario.attn_dp_size
     each = f" on each of {ranks} attention-DP ranks, {{total}} in the deployment" if ranks > 1 else ""
-    return f"{{runs}} {'request runs' if runs == 1 else 'requests run'} at L = {{L}}{each}: {BINDING_WORDS[binding]}."
+    run = "request runs" if runs == 1 else "requests run"
+    return f"{{runs}} {run} at L = {{L}}{each}{binds_words(binding, scenario)}."
 
 
 def estimated_form(low: int, high: int, binding: set[LimitName], scenario: Scenario) -> str:
     """The same where rest is an estimate, for what runs at both its ends; {low}, {high}, {L} and {total} are left."""
-    ranks, where = scenario.attn_dp_size, f"rest {rest_of(scenario).words}; a boot log makes it exact"
+    ranks, where = scenario.attn_dp_size, condition(scenario)
     if high == 0:
-        return f"Not one request of L = {{L}} runs ({where})."
+        return f"Not one request of L = {{L}} runs{where}."
     runs = "{low}" if low == high else "{low} to {high}"
     each = f" on each of {ranks} attention-DP ranks, at least {{total}} in the deployment" if ranks > 1 else ""
-    binds = f": {BINDING_WORDS[next(iter(binding))]}" if len(binding) == 1 else ""
-    return f"{runs} {'request runs' if high == 1 else 'requests run'} at L = {{L}}{each}{binds} ({where})."
+    binds = binds_words(next(iter(binding)), scenario) if len(binding) == 1 else ""
+    return f"{runs} {'request runs' if high == 1 else 'requests run'} at L = {{L}}{each}{binds}{where}."
 
 
 def _why(sizing: Sizing, now: Split) -> tuple[str, ...]:
     others = {limit.name: count(limit.requests) for limit in now.limits}
-    first = f"{_capital(now.binding.why)} = {count(now.binding.requests)}."
-    if now.binding.name == "state pool":
-        return first, f"The KV pool would hold {others['KV pool']}."
-    if now.binding.name == "KV pool":
-        return first, f"The state pool would admit {others['state pool']}."
-    both = f"The state pool would admit {others['state pool']}, the KV pool hold {others['KV pool']}."
-    return f"{_capital(now.binding.why)}: {count(now.binding.requests)}.", both, _lifted(sizing, now)
-
-
-def _lifted(sizing: Sizing, now: Split) -> str:
-    if now.binding.name == "requests asked":
-        if sizing.raised is None:
-            return "Raising it alone runs no more."
-        return f"--max-running-requests {sizing.raised_flag} runs {count(sizing.raised.runs)}."
-    return f"{_capital(now.binding.lifted_by)} lifts it."
-
-
-def _balanced(sizing: Sizing) -> tuple[str, ...]:
-    """What the recommended flag runs and what that gains."""
-    found = flags(sizing)
-    if found is None:
-        return (nothing_runs(sizing),)
-    here = ("This is the balanced split.",) if sizing.scenario.split == "balanced" else ()
-    runs = f"{_what_to_set(sizing, found)} runs {count(found.runs)}"
-    if isinstance(sizing.now, Refusal):
-        return (*here, f"{runs}{no_spare_words(sizing)}.")
-    more = found.runs - sizing.now.runs
-    if here and more <= 0:
-        return here
-    percent = f" (+{more / sizing.now.runs:.0%})" if 0 < more <= 10 * sizing.now.runs else ""
-    change = f"{count(more)} more{percent}" if more > 0 else f"{count(-more)} fewer" if more else "no gain"
-    return (*here, f"{runs}{no_spare_words(sizing)}: {change}.")
-
-
-def _what_to_set(sizing: Sizing, found: Flags) -> str:
-    """The flag to take; where it is r*, by its name."""
-    balanced = isinstance(sizing.balanced, Split) and sizing.optimum and sizing.balanced.ratio == sizing.optimum.ratio
-    if found.take == "ratio" and balanced:
-        return f"The balanced split r = {found.chosen.rpartition(' ')[2]}"
-    return found.chosen
+    state, kv = f"The state pool admits {others['state pool']}.", f"The KV pool holds {others['KV pool']}."
+    name = now.binding.name
+    if name == "state pool":
+        return f"{now.binding.why}.", kv
+    if name == "KV pool":
+        return f"{now.binding.why}.", state
+    if name == "requests asked":
+        unset = sizing.scenario.max_running_requests is None
+        return (*([f"It is {now.binding.why}."] if unset else []), state, kv)
+    return f"{_capital(now.binding.why)}.", state, kv
 
 
 def nothing_runs(sizing: Sizing) -> str:
@@ -204,7 +197,6 @@ def advice(sizing: Sizing) -> tuple[Advice, ...]:
         _whole_pages,
         _uncertain,
         _speculation,
-        _asked,
         _draft_kv,
         _rescaled,
         _rings,
@@ -238,17 +230,17 @@ def _fragile(sizing: Sizing) -> Advice | None:
         return None
     return Advice(
         topic="Fragile ratio",
-        text=f"r = {ratio_text(ratio)} is below {FRAGILE_RATIO}: a small change moves a large share of the slots. "
-        f"Pin the slots instead{_pin_to_set(sizing)}.",
+        text=f"r = {ratio_text(ratio)} is below {FRAGILE_RATIO}: a small change moves a large share of the "
+        f"slots.{_pin_instead(sizing)}",
     )
 
 
-def _pin_to_set(sizing: Sizing) -> str:
-    """The pin with what it runs; empty where there is none."""
+def _pin_instead(sizing: Sizing) -> str:
+    """The pin of the best split with what it runs; empty where there is none."""
     found = flags(sizing)
     if found is None or found.pin is None or found.pin_runs is None:
         return ""
-    return f" ({found.pin} runs {count(found.pin_runs)})"
+    return f" A pin says what you mean: {found.pin} runs {count(found.pin_runs)}."
 
 
 def _no_spare(sizing: Sizing) -> Advice | None:
@@ -260,25 +252,19 @@ def no_spare_slot(sizing: Sizing) -> str:
     """That K is just what the admitted requests take, and what to set instead; empty where a slot is spare, or nothing
     is tracked.
     """
-    now, scenario = sizing.now, sizing.scenario
-    rank = rank_of(scenario)
-    if isinstance(now, Refusal) or not spare_slots(rank) or now.slots != now.admitted * sizing.S:
+    now = sizing.now
+    if isinstance(now, Refusal) or spared(sizing, now):
         return ""
     said = f"{count(now.slots)} slots are just {requests_text(now.admitted)} x S {sizing.S}: {SPARE_WHY}."
-    return f"{said} {_one_slot_more(sizing, now)}"
+    found = recommended(sizing)
+    if found is None or not found.change:
+        return f"{said} Ask for one request fewer."
+    return f"{said} {found.flag} has one to spare and runs {_low(found)}."
 
 
-def _one_slot_more(sizing: Sizing, now: Split) -> str:
-    """The pin with one slot more, as it is solved; else fewer requests."""
-    scenario = sizing.scenario
-    pin = pin_from_slots(sizing.resolved, now.slots + 1)
-    if pin_is_ignored(sizing.resolved) or pin > MAX_PIN:
-        return "Take a ratio that gives a slot more."
-    more = changed(scenario, split="pin", max_mamba_cache_size=pin)
-    there = solve_now(more, sizing.ratio_now) if isinstance(more, Scenario) else None
-    if not isinstance(there, Split):
-        return "Ask for one request fewer."
-    return f"--max-mamba-cache-size {pin} has one to spare and runs {count(there.runs)}."
+def _low(found: Recommended) -> str:
+    low, high = found.after
+    return count(low) if low == high else f"{count(low)} to {count(high)}"
 
 
 def _dcp(sizing: Sizing) -> Advice | None:
@@ -292,8 +278,8 @@ def _dcp(sizing: Sizing) -> Advice | None:
     )
     return Advice(
         topic="DCP: pin the slots",
-        text=f"DCP moves the balance point far out{where} and makes the ratio large: pin the slots"
-        f"{_pin_to_set(sizing)}.{_heads_under_dcp(sizing)}{draft}",
+        text=f"DCP moves the balance point far out{where} and makes the ratio large."
+        f"{_pin_instead(sizing)}{_heads_under_dcp(sizing)}{draft}",
     )
 
 
@@ -336,36 +322,17 @@ def _uncertain(sizing: Sizing) -> Advice | None:
 
 def _speculation(sizing: Sizing) -> Advice | None:
     """The reserve is charged for fewer requests than the joint solve assumed (engine-sizing.md section 5)."""
-    scenario, now = sizing.scenario, sizing.now
+    now = sizing.now
     if not sizing.drafts_charged or isinstance(now, Refusal) or now.ratio is None:
         return None
     asked = requests_charged(sizing.resolved)
     if sizing.resolved.rules.drafts != "joint" or asked >= now.clamp:
         return None
-    unset = "" if scenario.max_running_requests else " (unset: the engine assumes it under speculation)"
-    cure = (
-        f"Raise --max-running-requests to {sizing.raised_flag}: {count(sizing.raised.runs)} run."
-        if sizing.raised
-        else "Raising --max-running-requests alone runs no more here."
-    )
+    unset = "" if sizing.scenario.max_running_requests else ", which the engine takes where none is set"
     return Advice(
-        topic="Speculation: the split is not r",
-        text=f"Draft states are charged for the {requests_text(asked)} asked{unset}, while the solve assumed "
-        f"{count(now.clamp)}: what is not used of the reserve goes to KV. {cure}",
-    )
-
-
-def _asked(sizing: Sizing) -> Advice | None:
-    """The request count that is asked, or assumed, caps every split; asking anew runs more."""
-    scenario = sizing.scenario
-    most = max(sizing.optimum.runs if sizing.optimum else 0, sizing.now.runs if isinstance(sizing.now, Split) else 0)
-    if not pair_words(sizing, most):
-        return None
-    stated = scenario.max_running_requests or SPECULATION_REQUESTS
-    return Advice(
-        topic="--max-running-requests caps the best split",
-        text=f"{requests_text(stated)} {'are asked' if scenario.max_running_requests else 'are assumed'}. "
-        f"{pair_words(sizing, most)}.",
+        topic="Speculation",
+        text=f"With speculation the pools do not divide exactly as r says: draft memory is reserved for "
+        f"{requests_text(now.clamp)}, {count(asked)} are used{unset}, KV gets the rest.",
     )
 
 

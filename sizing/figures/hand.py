@@ -74,7 +74,7 @@ def _exact(sizing: Sizing, found: Along, columns: dict[str, Any]) -> tuple[list[
         if key is None:
             return REFUSED, "refused"
         binds = BINDING_WORDS[key[1]] if key[0] else "not one fits"
-        return headline_form(key[0], key[1], ranks), f"<b>{{runs}} run</b>, {binds}\n{LIMITS}"
+        return headline_form(key[0], key[1], sizing.scenario), f"<b>{{runs}} run</b>, {binds}\n{LIMITS}"
 
     return keys, said
 

@@ -81,8 +81,13 @@ class Rest(NamedTuple):
             return "not known"
         if self.estimate is not None:
             return f"estimated: {self.estimate.in_words}"
+        return f"{self.origin}: {rest_text(self.value)}"
+
+    @property
+    def origin(self) -> str:
+        """Where it comes from, in a word or two."""
         names = {"boot log": "from your log", **ENDS, "worked example": "the worked example's own log"}
-        return f"{names.get(self.source, self.source)}: {rest_text(self.value)}"
+        return names.get(self.source, self.source)
 
 
 def rest_of(scenario: _Deployed) -> Rest:
@@ -310,6 +315,16 @@ def missing_words(rest: Rest) -> str:
     if found is None or found.fits:
         return ""
     return f"{number(found.missing_gib, 1)} ± {number(found.band_gib, 1)} GiB are missing on each rank"
+
+
+EXACT = "a boot log makes it exact"
+
+
+def condition(scenario: _Deployed) -> str:
+    """What a headline adds where its rest is an estimate, in brackets with a space before; empty where it is stated."""
+    if scenario.rest_source in ENDS:
+        return f" (at the {scenario.rest_source} of rest, {estimate_of(scenario).words}; {EXACT})"
+    return f" (rest {rest_of(scenario).words}; {EXACT})" if scenario.rest_source == "estimated" else ""
 
 
 def asked_for(scenario: _Deployed) -> str:

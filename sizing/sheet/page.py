@@ -71,7 +71,7 @@ def _sheet(
     parts = [
         _section(sections.verdict_section(sizing)),
         _section(target_section(answer)) if answer else "",
-        _section(sections.flags_section(sizing)),
+        _section(sections.change_section(sizing)),
         *(figure_place(name, alt) for name in figures),
         _section(sections.launch_section(sizing)),
         _section(ways_section(answer)) if answer else "",

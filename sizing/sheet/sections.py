@@ -2,10 +2,11 @@
 
 from sizing.answers import flip_points as flips
 from sizing.answers import limit_panel as lifts
+from sizing.answers.recommended import recommended
 from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal
 from sizing.basics.units import count
-from sizing.explain.launch_flags import Flags, environment, flags, launch_flags
+from sizing.explain.launch_flags import environment, launch_flags, why_words
 from sizing.explain.reference_tables import not_modelled
 from sizing.explain.verdict import advice, idle_words, verdict
 from sizing.explain.working import Comparison, comparisons, working
@@ -15,7 +16,7 @@ from sizing.releases.rules import RELEASES
 from sizing.scenario.from_model import geometry_of
 from sizing.scenario.inputs import Scenario
 from sizing.sheet.inputs import Input, other_inputs, stated_inputs
-from sizing.sheet.parts import Section, bullets, copyable, paragraph, table
+from sizing.sheet.parts import Section, bullets, copyable, escaped, paragraph, table
 
 SCOPE = (
     "Slots, tokens, bytes and GiB are those of one rank; 1 GiB is 1,073,741,824 bytes. {requests} This says how many "
@@ -47,33 +48,26 @@ def _scope(scenario: Scenario) -> str:
     return SCOPE.format(requests=f"Requests are those of {whose}.")
 
 
-def flags_section(sizing: Sizing) -> Section:
-    """Both ways to set the best split, and why one of them."""
-    found = flags(sizing)
+def change_section(sizing: Sizing) -> Section:
+    """The recommended change, what runs before and after, the reason, and the other way to set it."""
+    found = recommended(sizing)
     if found is None:
-        return Section("Flags to set", paragraph("No split runs a request: there is no flag to set."))
-    rows = [
-        _way(found, "ratio", found.ratio, found.ratio_runs, "the engine ignores the ratio here"),
-        _way(found, "pin", found.pin, found.pin_runs, "this release overwrites a pin with the ratio"),
-    ]
-    ranks = " per rank" if sizing.scenario.attn_dp_size > 1 else ""
-    ways = table(("", "flag", f"requests that run{ranks}"), rows, (18, 54, 28), {1: "code", 2: "number"})
-    return Section("Flags to set", ways + paragraph(found.why))
-
-
-def _way(found: Flags, way: str, flag: str | None, runs: int | None, without: str) -> tuple[str, str, str]:
-    name = f"take the {way}" if found.take == way else f"or the {way}"
-    return (name, flag, "refused" if runs is None else count(runs)) if flag else (f"no {way}", without, "-")
+        return Section("What to set", paragraph("No split runs a request: there is no flag to set."))
+    ranks = " on each rank" if sizing.scenario.attn_dp_size > 1 else ""
+    title = "What to set" if found.change else "Nothing to change"
+    other = paragraph("Or, for as many:", "label") + copyable(" ".join(found.alternative)) if found.alternative else ""
+    first = f'<p class="numbers">{escaped(found.numbers + ranks)}</p>' + copyable(found.flag)
+    return Section(title, first + paragraph(found.reason) + other + paragraph(why_words(sizing, found), "note"))
 
 
 def launch_section(sizing: Sizing) -> Section:
     """All that these numbers assume of the launch command, to copy; empty where no split runs."""
-    found = flags(sizing)
+    found = recommended(sizing)
     if found is None:
         return Section("To copy", "")
     variables = environment(sizing.scenario)
     before = paragraph("Environment:", "label") + copyable(variables) if variables else ""
-    after = paragraph("Launch flags with the split to set, besides the model and the network:", "label")
+    after = paragraph("Launch flags with what to set, besides the model and the network:", "label")
     return Section("To copy", f'<div class="whole">{before}{after}{copyable(launch_flags(sizing, found))}</div>')
 
 
@@ -85,9 +79,9 @@ def limits_section(sizing: Sizing) -> Section:
 
 def flips_section(sizing: Sizing) -> Section:
     """For each input the nearest value at which the other pool is short first."""
-    rows = flips.flip_rows(sizing)
-    body = paragraph(flips.flips_words(sizing)) + table(flips.COLUMNS, rows, (25, 22, 31, 22)) if rows else ""
-    return Section("What flips the verdict", body)
+    found = flips.flips(sizing)
+    rows = table(flips.COLUMNS, flips.flip_rows(found), (25, 25, 30, 20), {3: "number"})
+    return Section("What turns the verdict", paragraph(flips.flips_words(sizing, found)) + rows if found else "")
 
 
 def advice_section(sizing: Sizing) -> Section:

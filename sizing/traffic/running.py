@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+from sizing.answers.band import for_flags
 from sizing.answers.fleet import AS_SET, BALANCED, BEST, Carrier, flag_now, with_best
 from sizing.answers.optimum import Optimum, best_split
 from sizing.answers.solve import Sizing, solve
@@ -100,7 +101,7 @@ class Traffic(NamedTuple):
 
 def traffic_of(scenario: Scenario, mix: Mix, risk: float) -> Traffic:
     """Traffic on a deployment, whose L becomes the mean length. Raises RefusedError where its flags are refused."""
-    scenario, one, risks = _at_mean(scenario, mix), held(mix.spans), around(risk)
+    scenario, one, risks = _at_mean(for_flags(scenario), mix), held(mix.spans), around(risk)
     sizing = solve(scenario)
     optimum = best_split(rank_of(scenario), lambda requests: needed(one, requests, risks)[1], flag_ratio(sizing.r_star))
     now = sizing.now if isinstance(sizing.now, Split) else None

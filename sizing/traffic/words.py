@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from sizing.basics.units import count, number, percent, ratio_range_text, requests_text
 from sizing.engine.slots import pin_is_ignored
 from sizing.explain.launch_flags import pin_words
+from sizing.scenario.rest import condition
 from sizing.traffic.held import Held
 from sizing.traffic.mix import Counts, Mix
 from sizing.traffic.running import LONG, MODEL_ERROR, Served, Traffic, Way, WayName, busiest_of
@@ -32,20 +33,20 @@ def headline(traffic: Traffic) -> str:
 
 def _runs(traffic: Traffic) -> str:
     best, now = traffic.way("best for this traffic"), traffic.way("as set")
-    at = f"at {percent(traffic.risk)} risk"
+    at, where = f"at {percent(traffic.risk)} risk", condition(traffic.sizing.scenario)
     if best is None:
-        return f"No split runs a request of this traffic {at}{ranks(traffic)}."
+        return f"No split runs a request of this traffic {at}{ranks(traffic)}{where}."
     most, any_split = best.now.runs, traffic.optimum.unspared if traffic.optimum else 0
     more = f" ({count(any_split)} with no slot to spare)" if any_split > most else ""
     if now is None:
         said = f"As set SGLang would refuse to start; the best split runs {requests_text(most)}{ranks(traffic)}"
-        return f"{said}{more} of this traffic {at}."
+        return f"{said}{more} of this traffic {at}{where}."
     runs = now.now.runs
     said = f"{requests_text(runs)}{ranks(traffic)} of this traffic {'runs' if runs == 1 else 'run'} {at}"
     if most > runs:
-        return f"{said}, the best split runs {count(most)}{more}."
+        return f"{said}, the best split runs {count(most)}{more}{where}."
     spared = " with a slot to spare" if any_split > runs else ""
-    return f"{said}, and no split{spared} runs more."
+    return f"{said}, and no split{spared} runs more{where}."
 
 
 def synthetic(mix: Mix) -> str:

@@ -66,7 +66,7 @@ def serve(script: Path, start_limit_s: float = 30.0) -> Iterator[Server]:
     flags = [part for name, value in options.items() for part in (f"--{name}", value)]
     process = subprocess.Popen(
         [sys.executable, "-m", "streamlit", "run", str(script), *flags],
-        cwd=ROOT,  # so that every app served here gets the repository's .streamlit/config.toml
+        cwd=_home(script),
         stdout=subprocess.DEVNULL,
     )
     try:
@@ -79,6 +79,12 @@ def serve(script: Path, start_limit_s: float = 30.0) -> Iterator[Server]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _home(script: Path) -> Path:
+    """Where the app is started, for its .streamlit/config.toml: its own folder, or the repository's if it has none."""
+    folder = script.resolve().parent
+    return folder if (folder / ".streamlit").is_dir() else ROOT
 
 
 def _free_port() -> int:
