@@ -59,7 +59,7 @@ def show_log(scenario: Scenario) -> None:
     first = st.container()
     given, command = _given()
     if given is None:
-        first.markdown(f"### Why am I clamped?\n\n{plain(WHAT_TO_GIVE)}")
+        first.markdown(f"# Why am I clamped?\n\n{plain(WHAT_TO_GIVE)}")
         if command is not None:
             _command_alone(scenario, command)
         _recorder()
@@ -68,7 +68,7 @@ def show_log(scenario: Scenario) -> None:
     for sentence in read.sentences:
         st.warning(plain(sentence))
     if read.log.last is None and read.facts is None:
-        first.markdown("### Nothing to read in this log")
+        first.markdown("# Nothing to read in this log")
         return
     model = _model(read, command)
     found = told(read, command, scenario.L, model, **_bytes(read, command, model))
@@ -268,16 +268,16 @@ def _headline(found: Told) -> str:
     headline, *rest = found.sentences
     sizing = found.found.sizing if found.found is not None else None
     idle = idle_words(sizing) if sizing is not None and found.answer.flags is not None else ""
-    return f"### {plain(headline)}\n\n{plain(' '.join((*rest, idle)).strip())}"
+    return f"# {plain(headline)}\n\n{plain(' '.join((*rest, idle)).strip())}"
 
 
 def _measured(serving: Serving) -> list[str]:
     """Prediction beside measurement, and everything that was measured."""
     parts = []
     if serving.beside:
-        parts += ["#### Predicted beside measured", table_text(BESIDE_COLUMNS, beside_rows(serving))]
+        parts += ["## Predicted beside measured", table_text(BESIDE_COLUMNS, beside_rows(serving))]
     if rows := measured_rows(serving):
-        parts += ["#### What the server did", table_text(COLUMNS, rows)]
+        parts += ["## What the server did", table_text(COLUMNS, rows)]
     return parts
 
 
@@ -294,25 +294,25 @@ def _tables(boot: Boot, found: Diagnosis, answer: SizingAnswer) -> list[str]:
     parts = []
     if found.beside and boot.refused is None:
         parts += [
-            "#### Predicted beside printed",
+            "## Predicted beside printed",
             table_text(("quantity", "predicted", "printed", "why they differ"), found.beside),
         ]
     parts += [
-        "#### What the log says, per rank",
+        "## What the log says, per rank",
         table_text(("quantity", "value", "between", "from"), readings(found.facts, found)),
     ]
     for title, sentences in (
         ("What the log does not say", found.inputs.missing),
         ("What was assumed", found.inputs.assumed),
     ):
-        parts += [f"#### {title}", _list(sentences)] if sentences else []
+        parts += [f"## {title}", _list(sentences)] if sentences else []
     # Both name flags: where none are proposed, nothing below proposes any.
     shown = found.sizing is not None and answer.flags is not None and boot.refused is None
     rows = lifts.lift_rows(found.sizing) if shown and found.sizing is not None else []
-    parts += ["#### Every limit, the smallest first", table_text(lifts.COLUMNS, rows)] if rows else []
+    parts += ["## Every limit, the smallest first", table_text(lifts.COLUMNS, rows)] if rows else []
     if shown and found.sizing is not None:
         found_advice = tuple(f"{item.topic}. {item.text}" for item in advice(found.sizing))
-        parts += ["#### What applies now", _list(found_advice)] if found_advice else []
+        parts += ["## What applies now", _list(found_advice)] if found_advice else []
     return parts
 
 
@@ -323,7 +323,7 @@ def _list(sentences: tuple[str, ...]) -> str:
 def _cure(answer: SizingAnswer, found: Diagnosis, command: Command | None) -> None:
     """The flags to set, the command with them, and the way to the balance page with everything filled in."""
     if answer.flags is not None:
-        st.markdown("#### The cure")
+        st.markdown("## The cure")
         st.code("\n".join(_changed(answer, command)), language="diff" if answer.command else None)
         if answer.command:
             st.code(answer.command, language="bash", wrap_lines=True)

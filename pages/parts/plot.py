@@ -24,14 +24,11 @@ WIDE = (
     "compare",
     "sweep",
     "needs",
-<<<<<<< HEAD
     "occupancy",
-=======
     "fleet",
     "times",
     "ways",
     "ways_dearer",
->>>>>>> main
 )  # over the whole width; the others stand in two columns
 GAP = 16  # [px] between figures, as in plot.css
 PLOTLY = Path(plotly.__file__).parent / "package_data"  # of the plotly package; it holds plotly.min.js

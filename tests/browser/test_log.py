@@ -53,7 +53,7 @@ def test_hostile_lines_stay_text(page: Page, base_url: str) -> None:
         fill(page, "Launch command", flags)
         page.wait_for_timeout(500)
         main = page.locator('[data-testid="stMain"]')
-        expect(main.locator("h3").first).to_be_visible(timeout=SECONDS)
+        expect(main.locator("h1").first).to_be_visible(timeout=SECONDS)
         assert main.locator("img, script, .katex").count() == 0
         assert main.locator('a[href^="javascript"]').count() == 0
         assert main.locator('[data-testid="stAlert"] strong, [data-testid="stAlert"] a').count() == 0
@@ -69,7 +69,7 @@ def test_a_packed_log_is_uploaded_and_explored(page: Page, base_url: str) -> Non
         "buffer": gzip.compress(WORKED.read_bytes()),
     }
     page.locator('input[type="file"]').set_input_files([file])
-    expect(page.locator("h3").first).to_contain_text("51 requests run at L = 9,216", timeout=SECONDS)
+    expect(page.locator("h1").first).to_contain_text("51 requests run at L = 9,216", timeout=SECONDS)
     page.get_by_text("Explore it on the balance page").click()
     expect(page.locator('[data-figure="crossing"]')).to_contain_text("rest 28.529 GiB per rank", timeout=SECONDS)
 
@@ -81,15 +81,15 @@ def test_an_uploaded_log_stays_and_a_paste_is_read_at_once(page: Page, base_url:
     boot = FilePayload(name="boot.log", mimeType="text/plain", buffer=WORKED.read_bytes())
     page.locator('input[type="file"]').set_input_files([boot, lines])
     verdict = "State pool full 100 % of the time"
-    expect(page.locator("h3").first).to_contain_text(verdict, timeout=SECONDS)
+    expect(page.locator("h1").first).to_contain_text(verdict, timeout=SECONDS)
     expect(page.locator('[data-figure="occupancy"]')).to_contain_text("requests waiting", timeout=SECONDS)
     page.get_by_role("link", name="Balance", exact=True).click()
     expect(page.locator('[data-figure="crossing"]')).to_be_visible(timeout=SECONDS)
     page.get_by_role("link", name="Log", exact=True).click()
-    expect(page.locator("h3").first).to_contain_text(verdict, timeout=SECONDS)
+    expect(page.locator("h1").first).to_contain_text(verdict, timeout=SECONDS)
     expect(page.get_by_text("Shown: boot.log, lines.log.")).to_be_visible()
     page.get_by_role("button", name="Forget this log").click()
-    expect(page.locator("h3").first).to_contain_text("Why am I clamped?", timeout=SECONDS)
+    expect(page.locator("h1").first).to_contain_text("Why am I clamped?", timeout=SECONDS)
     box = page.get_by_role("textbox", name="or paste the log")
     box.focus()
     page.evaluate(
@@ -101,4 +101,4 @@ def test_an_uploaded_log_stays_and_a_paste_is_read_at_once(page: Page, base_url:
         }""",
         Server().decode(MOMENTS[0]),
     )
-    expect(page.locator("h3").first).to_contain_text(verdict, timeout=SECONDS)
+    expect(page.locator("h1").first).to_contain_text(verdict, timeout=SECONDS)
