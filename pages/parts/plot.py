@@ -25,6 +25,7 @@ WIDE = (
     "compare",
     "sweep",
     "needs",
+    "occupancy",
     "fleet",
     "times",
     "ways",
