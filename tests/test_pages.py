@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.parts.inputs import SPLITS, TYPED
+from pages.parts.inputs import SPLITS
+from pages.parts.state import TYPED
 from sizing import RefusedError, Scenario, Split, solve
 from sizing.explain.launch_flags import flags
 from sizing.explain.verdict import verdict
