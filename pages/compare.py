@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import data_table, plain, table_text, unbroken
-from pages.parts.frame import KEPT, show_page
+from pages.parts.frame import KEPT, address_of, show_page
 from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented
@@ -93,7 +93,7 @@ def _rows(kept: list[Scenario]) -> None:
             "↓", key=f"down_{at}", help="One place down", disabled=at == last, on_click=_move, args=(drawn, at, 1)
         )
         remove.button("✕", key=f"remove_{at}", help="Remove", on_click=_remove, args=(drawn, at))
-        open_.page_link("app.py", label="Open", query_params=to_query(scenario))
+        open_.page_link("app.py", label="Open", query_params=address_of(scenario))
         named = changed(scenario, name=typed)
         if not isinstance(named, Scenario):
             st.error(plain("\n".join(problem.sentence for problem in named)))

@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain, table_text, unbroken
 from pages.parts.fleet import show_fleet
-from pages.parts.frame import fleet_link, show_page
+from pages.parts.frame import address_of, fleet_link, show_page
 from pages.parts.kept import kept_box
 from pages.parts.presented import presented
 from pages.parts.rest import asked_for_rest
@@ -96,7 +96,7 @@ def _links(scenario: Scenario, wants: list[Want], answer: Answer) -> None:
         ways = [(row.way.words, row.setting) for row in answer.fitting[:MAX_LINKS]]
         found = {f"See “{words}” on the balance page": setting for words, setting in ways if setting is not None}
     for label, setting in found.items():
-        st.page_link("app.py", label=plain(label), query_params=to_query(setting.scenario), icon="⚖️")
+        st.page_link("app.py", label=plain(label), query_params=address_of(setting.scenario), icon="⚖️")
     query = to_query(scenario) | wants_to_query(scenario.L, wants) | fleet_link()
     st.page_link("pages/target.py", label="Link to this target", query_params=query)
 

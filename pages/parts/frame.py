@@ -34,13 +34,21 @@ from sizing.answers.fleet import FleetWanted
 from sizing.exchange.fleet_text import PARAMETER as FLEET
 from sizing.exchange.fleet_text import fleet_from_query, fleet_to_query
 from sizing.exchange.link import KEPT as KEPT_QUERY
-from sizing.exchange.link import WANT, from_query, kept_from_query, kept_to_query, to_query, wants_from_query
+from sizing.exchange.link import (
+    MAX_WANT_LENGTH,
+    WANT,
+    from_query,
+    kept_from_query,
+    kept_to_query,
+    to_query,
+    wants_from_query,
+)
 from sizing.exchange.scenario_file import MOST
 from sizing.scenario.from_model import FILLED
 from sizing.scenario.inputs import DEFAULTS
 from sizing.scenario.rest import rest_of
 from sizing.traffic.workload import PARAMETER as TRAFFIC
-from sizing.traffic.workload import Workload, workload_from_query
+from sizing.traffic.workload import Workload, workload_from_query, workload_to_query
 
 PAGES = {
     "app.py": "Balance",
@@ -99,6 +107,7 @@ def _live(
     _say_rest(rest, found)
     _report(found)
     body(found)
+    _write_link(found)  # with what stands in the page's own boxes
 
 
 def _say_rest(place: DeltaGenerator, scenario: Scenario) -> None:
@@ -122,12 +131,25 @@ PRESENT_HELP = "Headline, figures and tables alone, for a slide at 16:9. The bro
 
 
 def _present() -> None:
-    """The same address with `present`, and with what other pages hold, so that the link opens elsewhere too."""
+    """The same address with `present`."""
+    st.query_params.from_dict({**st.session_state.get("link", {}), **beside_inputs(), PRESENT: ""})
+
+
+def beside_inputs() -> dict[str, str]:
+    """What the pages hold beside the inputs, as the address carries it: what is kept, what is wanted, traffic, fleet.
+
+    With it an address opens elsewhere as it stands here, on another server too. What is too long is left out.
+    """
     kept = st.session_state.get(KEPT, [])
     wants = "\n".join(str(stood(box, "")).strip() for box in (REQUESTS_BOX, FURTHER_BOX)).rstrip()
-    own = ((kept_to_query(kept) or {}) if kept else {}) | ({WANT: wants} if wants else {})
-    own |= st.session_state.get(TRAFFIC_LINK, {}) | fleet_link()
-    st.query_params.from_dict({**st.session_state.get("link", {}), **own, PRESENT: ""})
+    found = ((kept_to_query(kept) or {}) if kept else {}) | ({WANT: wants} if wants else {})
+    found |= st.session_state.get(TRAFFIC_LINK, {}) | fleet_link()
+    return {name: text for name, text in found.items() if name != WANT or len(text) <= MAX_WANT_LENGTH}
+
+
+def address_of(scenario: Scenario) -> dict[str, str]:
+    """The query of another scenario, for a link to a page of this session."""
+    return to_query(scenario) | beside_inputs()
 
 
 KEPT, MOST_KEPT = "kept_scenarios", MOST  # what the page Compare shows side by side
@@ -158,8 +180,9 @@ def _settle_memory() -> None:
 
 def _page_links(place: DeltaGenerator) -> None:
     """Links to the pages, with the inputs in them: a page opened without would leave an empty step in the history."""
+    query = {**st.session_state.get("link", {}), **beside_inputs()}
     for file, name in PAGES.items():
-        place.page_link(file, label=name, query_params=st.session_state.get("link", {}))
+        place.page_link(file, label=name, query_params=query)
 
 
 def _query() -> dict[str, str]:
@@ -219,6 +242,7 @@ def _read_traffic() -> list[Problem]:
     found = workload_from_query(text) if text else Workload()
     if not isinstance(found, Workload):
         return found
+    st.session_state[TRAFFIC_LINK] = workload_to_query(found)
     for name, value in found.differences().items():
         fill(f"traffic_{name}", value if name == "shape" else f"{value:g}" if isinstance(value, float) else str(value))
     return []
@@ -242,13 +266,17 @@ def fleet_link() -> dict[str, str]:
 
 
 def _write_link(scenario: Scenario) -> None:
-    """Only what differs from the defaults stands in the link; an unchanged link is left alone."""
-    query = to_query(scenario)
-    if _query() != query:
+    """Only what differs from the defaults stands in the link; an unchanged link is left alone.
+
+    What stands beside the inputs is compared with what was written last, not with the address: the reader may have gone
+    back to an older one, and writing would lead forward again.
+    """
+    state, query, beside = st.session_state, to_query(scenario), beside_inputs()
+    if _query() != query or beside != state.setdefault("beside_inputs", beside):
         shown = {PRESENT: ""} if presented() else {}
-        st.query_params.from_dict(query | shown)
-    st.session_state["link"] = query
-    st.session_state["seen"] = dict(st.session_state["held"])
+        st.query_params.from_dict(query | beside | shown)
+    state["link"], state["beside_inputs"] = query, beside
+    state["seen"] = dict(state["held"])
 
 
 def _report(scenario: Scenario) -> None:

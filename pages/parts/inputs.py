@@ -11,6 +11,7 @@ identity, so another default makes no new widget and takes nothing away.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, get_args
 
 import streamlit as st
@@ -113,7 +114,8 @@ def standing() -> dict[str, Any]:
     held = state.get("held", DEFAULTS)
     undrawn = {name for split, name in SPLIT_NUMBERS.items() if split != state.get("split")}
     undrawn |= set(FILLED) if state.get("model") else set()
-    return {name: state[name] if name in state and name not in undrawn else held[name] for name in DEFAULTS}
+    there = state.to_dict()  # each look into the session by itself costs as much as a widget
+    return {name: there[name] if name in there and name not in undrawn else held[name] for name in DEFAULTS}
 
 
 def hold() -> dict[str, Any]:
@@ -279,10 +281,11 @@ BYTES = (
 )
 
 
-def context_notches() -> list[int]:
+@cache
+def context_notches() -> tuple[int, ...]:
     """The stops of the L slider [tokens]: eight to each doubling from 256 to 1M."""
     starts = [L_LOW * 2**octave for octave in range((L_HIGH // L_LOW).bit_length() - 1)]
-    return [start * (OCTAVE + step) // OCTAVE for start in starts for step in range(OCTAVE)] + [L_HIGH]
+    return (*(start * (OCTAVE + step) // OCTAVE for start in starts for step in range(OCTAVE)), L_HIGH)
 
 
 def _context() -> None:
