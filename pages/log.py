@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from pages.parts.blocks import plain, table_text
-from pages.parts.frame import address_of, show_page
+from pages.parts.frame import show_page
 from pages.parts.kept import kept_box
 from sizing import Scenario, read_scenario
 from sizing.answers import limit_panel as lifts
@@ -17,6 +17,7 @@ from sizing.bootlog.diagnosis import Diagnosis, likely_model, models_that_fit, n
 from sizing.bootlog.text import MAX_BYTES, Progress
 from sizing.command import Command, read_command
 from sizing.exchange.answer import SizingAnswer
+from sizing.exchange.link import to_query
 from sizing.exchange.log_answer import LogAnswer, log_answer
 from sizing.explain.verdict import advice, idle_words
 from sizing.scenario.from_model import FILLED, servable
@@ -175,7 +176,7 @@ def _cure(answer: SizingAnswer, found: Diagnosis) -> None:
         return
     left = "; choose there what the log does not say" if found.sizing is None else ""
     label = f"Explore it on the balance page, with what was read filled in{left}"
-    st.page_link("app.py", label=label, query_params=address_of(found.scenario), icon="⚖️")
+    st.page_link("app.py", label=label, query_params=to_query(found.scenario), icon="⚖️")
 
 
 def _command_alone(scenario: Scenario, command: Command) -> None:
@@ -196,7 +197,7 @@ def _command_alone(scenario: Scenario, command: Command) -> None:
         st.markdown(plain(left))
         st.markdown(table_text(("input", "value", "from"), rows))
         label = "Use these flags on the balance page"
-        st.page_link("app.py", label=label, query_params=address_of(found), icon="⚖️")
+        st.page_link("app.py", label=label, query_params=to_query(found), icon="⚖️")
 
 
 show_page("Why am I clamped?", show_clamped)

@@ -6,12 +6,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import data_table, plain, table_text
-from pages.parts.frame import address_of, show_page
+from pages.parts.frame import show_page
 from pages.parts.inputs import OWN, take_suggested
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented
 from sizing import Scenario
 from sizing.basics.units import count, number
+from sizing.exchange.link import to_query
 from sizing.explain.published_examples import within_printed
 from sizing.figures import layers_figure, slots_figure, widths_figure
 from sizing.models import VERIFICATION_MEANS, Geometry, ModelRefusedError, byte_steps, read_config
@@ -198,7 +199,7 @@ def _to_balance(
 ) -> None:
     """One button that carries the model to the balance page: by name, or a model of one's own by its bytes."""
     if not own:
-        place.page_link("app.py", label="Use it on the balance page", query_params=address_of(scenario), icon="⚖️")
+        place.page_link("app.py", label="Use it on the balance page", query_params=to_query(scenario), icon="⚖️")
         return
     unstated = {name: DEFAULTS[name] for name in ("rest_gib", "rest_source")}  # the sidebar's is another model's
     values = (
@@ -210,7 +211,7 @@ def _to_balance(
     found = read_scenario(values)
     if isinstance(found, Scenario):
         label = "Use its bytes on the balance page (they hold for these widths)"
-        place.page_link("app.py", label=label, query_params=address_of(found), icon="⚖️")
+        place.page_link("app.py", label=label, query_params=to_query(found), icon="⚖️")
     else:
         place.caption(plain("\n".join(problem.sentence for problem in found)))
 

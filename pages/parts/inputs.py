@@ -21,6 +21,7 @@ from pages.parts.blocks import plain
 from sizing.answers.curves import L_HIGH, L_LOW
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.units import count, tokens_from_text
+from sizing.bootlog.pasted import EXAMPLE, settle
 from sizing.models import Geometry
 from sizing.models.gpus import ALL_GPUS
 from sizing.models.kv import SWA_FULL_TOKENS_RATIO
@@ -414,7 +415,29 @@ def _rest() -> DeltaGenerator:
         on_change=_mark_typed,
         args=("rest_source",),
     )
-    return st.empty()
+    said = st.empty()
+    with st.popover("Paste a line that settles it", width="stretch"):
+        st.text_area("A line of the boot log, or nvidia-smi", key="paste_rest", placeholder=EXAMPLE, on_change=_settle)
+    if words := st.session_state.get("rest_said"):
+        st.caption(plain(words))
+    return said
+
+
+def _settle() -> None:
+    """Take what a pasted text settles; the words for it stay until the next paste."""
+    state = st.session_state
+    text, state["paste_rest"] = str(state.get("paste_rest") or ""), ""
+    if not text.strip():
+        return
+    filled = FILLED if state["model"] else ()
+    found = read_scenario({name: _unboxed(name, value) for name, value in standing().items() if name not in filled})
+    if not isinstance(found, Scenario):
+        state["rest_said"] = "Correct the inputs first."
+        return
+    pasted = settle(text, found)
+    for name, value in pasted.values.items():
+        put(name, value)
+    state["rest_said"] = pasted.words
 
 
 def _memory() -> None:
@@ -550,7 +573,8 @@ def _bytes() -> None:
 
 def _folded(title: str, draw: Callable[[], None], *names: str) -> None:
     """A group that is closed until something in it differs from its default, and then stays as the reader has it."""
-    opened = f"{title} opened"
+    opened, filled = f"{title} opened", FILLED if st.session_state["model"] else ()
+    names = tuple(name for name in names if name not in filled)
     if any(_unboxed(name, st.session_state[name]) != _boxed_default(name) for name in names):
         st.session_state[opened] = True
     with st.expander(title, expanded=st.session_state.get(opened, False)):

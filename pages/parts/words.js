@@ -2,7 +2,7 @@
 // cells. What did not change stays in the document as it is, down to the cell, so that a move of a slider costs only
 // what it changes. Every text is set as text: none becomes markup.
 
-const ESCAPED = /\\([^\w\s])/g;
+const ESCAPED = /\\([^A-Za-z0-9\s])/g;
 
 // The text of a piece: bold between two stars, and nothing else that is marked.
 function inline(element, source) {

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from sizing.answers.hardware import no_fit
 from sizing.answers.optimum import Optimum, pin_flag
 from sizing.answers.recommended import recommended
 from sizing.answers.solve import Sizing, solve
@@ -15,6 +16,7 @@ from sizing.engine.resolved import Resolved
 from sizing.engine.slots import by_ratio, is_pinned, ratio_is_ignored, slots_taken
 from sizing.engine.split import Split
 from sizing.exchange.answer import About, Best, Measured, Notice, Refused, SizingAnswer
+from sizing.explain.hardware_words import no_fit_headline
 from sizing.explain.launch_flags import flags
 from sizing.explain.verdict import BINDING_WORDS, ask_for_rest, no_spare_slot, verdict, without_rest_words
 from sizing.scenario.inputs import Scenario, rest_is_given
@@ -38,6 +40,9 @@ def sizing_answer(sizing: Sizing, *, rest_given: bool = True) -> SizingAnswer:
     split = sizing.now if isinstance(sizing.now, Split) else None
     found = flags(sizing)
     refused = refused_of(sizing.now) if isinstance(sizing.now, Refusal) else None
+    lacking = no_fit(sizing.scenario)
+    if no_fit_headline(sizing.scenario):
+        refused = Refused(kind="does_not_fit", words=verdict(sizing).text)
     return answer.model_copy(
         update={
             "refused": refused,
@@ -49,6 +54,7 @@ def sizing_answer(sizing: Sizing, *, rest_given: bool = True) -> SizingAnswer:
             "runs": 0,
             **(_of_split(split) if split else {}),
             **_banded(sizing),
+            **({"mem_fraction_least": lacking.least_fraction} if lacking else {}),
         }
     )
 

@@ -13,11 +13,12 @@ from sizing.engine.requests import asked_divisor, requests_asked, requests_charg
 from sizing.engine.slots import is_pinned, pin_divisor, pin_is_ignored, ratio_is_ignored
 from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.engine.split import Split
+from sizing.explain.hardware_words import no_fit_headline, no_fit_words
 from sizing.explain.launch_flags import flags
 from sizing.releases.rules import BLOCK_KIND
 from sizing.scenario.from_model import draft_bytes, geometry_of
 from sizing.scenario.inputs import Scenario, widths_of
-from sizing.scenario.rest import asked_for, condition, missing_words, rest_of
+from sizing.scenario.rest import asked_for, condition
 from sizing.specification import FRAGILE_RATIO
 
 # A choice of ours: "L is uncertain" (compute-mamba-ratio.md, Caveats, "Asymmetry") is said within a tenth of balance.
@@ -101,20 +102,19 @@ def binds_words(binding: LimitName, scenario: Scenario) -> str:
 
 def _estimated(sizing: Sizing, band: Band) -> Verdict:
     """The headline holds the band; the reasons are those of the low end, for which flags are chosen."""
-    rest, (low, high) = rest_of(sizing.scenario), band.runs
+    low, high = band.runs
     safe = _verdict(at_low_end(sizing))
     L = count(sizing.scenario.L)
-    if missing := missing_words(rest):
-        headline = f"{sizing.scenario.title} does not fit: {missing}{condition(sizing.scenario)}."
-        return Verdict(headline=headline, sentences=())
+    if headline := no_fit_headline(sizing.scenario):
+        return Verdict(headline=headline, sentences=no_fit_words(sizing.scenario))
     binding = {end.binding.name for end in (band.low, band.high) if isinstance(end, Split)}
     headline = estimated_form(low, high, binding, sizing.scenario).format(
         low=count(low), high=count(high), total=count(sizing.scenario.attn_dp_size * low), L=L
     )
     if high == 0:
-        return Verdict(headline=headline, sentences=safe.sentences)
+        return Verdict(headline=headline, sentences=(*safe.sentences, *no_fit_words(sizing.scenario)))
     at = f"At the low end, {rest_text(band.low_scenario.rest_gib)}:"
-    return Verdict(headline=headline, sentences=(at, *safe.sentences))
+    return Verdict(headline=headline, sentences=(at, *safe.sentences, *no_fit_words(sizing.scenario)))
 
 
 def ask_for_rest(scenario: Scenario) -> str:

@@ -1,12 +1,18 @@
-"""Figure 3: where `rest` of one rank goes, in GiB: each pool in use and idle at what runs."""
+"""Figure 3: where memory goes, in GiB: each pool of `rest` in use and idle at what runs, and with a GPU that is known
+all of it, from the driver's total down.
+"""
 
 from typing import NamedTuple
 
+from sizing.answers.gpu_memory import gpu_memory
+from sizing.answers.recommended import recommended, recommended_split
 from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal
 from sizing.basics.units import GIB, count, gib, number, ratio_text
 from sizing.engine.slots import is_pinned, ratio_is_ignored
 from sizing.engine.split import Memory, Split
+from sizing.explain.hardware_words import lever_words, no_room_words
+from sizing.figures.gpu_memory import Bar, gpu_memory_figure
 from sizing.figures.theme import SMALL, Figure, axis, inputs, layout, solved_as, source_axis, text
 from sizing.scenario.inputs import DEFAULT_RATIO
 
@@ -42,8 +48,10 @@ PIECES = (
 
 
 def memory_figure(sizing: Sizing) -> Figure:
-    """One bar for the split that is set and one for the balanced split."""
+    """One bar for the split that is set and one for the recommended one."""
     bars = {name: split for name, split in _bars(sizing).items() if isinstance(split, Split)}
+    if whole := _whole_gpu(sizing, bars):
+        return whole
     figure = layout(inputs(sizing), "Memory of one rank", height=HEIGHT, characters=CHARACTERS)
     figure["margin"]["l"] = 104
     figure["barmode"] = "stack"
@@ -60,15 +68,35 @@ def memory_figure(sizing: Sizing) -> Figure:
     return {"data": [trace for trace in data if max(trace["x"], default=0) > seen], "layout": figure}
 
 
+def _whole_gpu(sizing: Sizing, bars: dict[str, Split]) -> Figure | None:
+    """The same from the driver's total down; None where no GPU is known."""
+    shown: dict[str, Split | None] = {**bars} or {"now": None}
+    found = [
+        Bar(name, memory, f"{count(split.runs)} run" if split else no_room_words(sizing))
+        for name, split in shown.items()
+        if (memory := gpu_memory(sizing, split))
+    ]
+    title = "Where the GPU's memory goes, estimated"
+    stated = [piece for piece in (*inputs(sizing), lever_words(sizing)) if piece]
+    return gpu_memory_figure(found, stated, solved_as(sizing), title) if found else None
+
+
 def _bars(sizing: Sizing) -> dict[str, Split | Refusal]:
-    """The split that is set and the balanced one; where these are the same, the engine's default beside it."""
-    balanced = f"balanced<br>r* = {ratio_text(sizing.r_star)}"
+    """The split that is set and the recommended one; where these are the same, the engine's default beside it."""
+    found, best = recommended(sizing), recommended_split(sizing)
     if ratio_is_ignored(sizing.resolved) and not is_pinned(sizing.resolved):
         return {"now<br>no ratio": sizing.now}
-    if sizing.scenario.split == "balanced":
-        return {f"default<br>r = {ratio_text(DEFAULT_RATIO)}": sizing.default, balanced: sizing.now}
     by = "pinned" if is_pinned(sizing.resolved) else f"r = {ratio_text(sizing.ratio_now)}"
-    return {f"now<br>{by}": sizing.now, balanced: sizing.balanced}
+    if found is None or best is None:
+        return {f"now<br>{by}": sizing.now}
+    if not found.change:
+        return {f"default<br>r = {ratio_text(DEFAULT_RATIO)}": sizing.default, f"now<br>{by}": sizing.now}
+    how = (
+        f"r = {ratio_text(best.ratio)}"
+        if best.ratio is not None
+        else f"pin {count(found.scenario.max_mamba_cache_size or 0)}"
+    )
+    return {f"now<br>{by}": sizing.now, f"recommended<br>{how}": best}
 
 
 def _piece(piece: Piece, bars: dict[str, Split], rest_gib: float) -> Figure:

@@ -104,7 +104,7 @@ def inputs(sizing: Sizing) -> list[str]:
         f"pp_size = {scenario.pp_size}" if scenario.pp_size > 1 else "",
         f"one of {ranks} attention-DP ranks" if ranks > 1 else "",
         f"PD {scenario.disaggregation_mode}" if scenario.disaggregation_mode != "null" else "",
-        _rest(sizing),
+        *_rest(sizing),
         f"slot {count(sizing.slot_bytes)} B ({scenario.mamba_ssm_dtype})",
         f"ring {count(sizing.ring_bytes)} B" if sizing.ring_bytes else "",
         f"token {count(sizing.token_bytes)} B ({scenario.kv_cache_dtype})",
@@ -114,21 +114,22 @@ def inputs(sizing: Sizing) -> list[str]:
     return [piece for piece in pieces if piece]
 
 
-def _rest(sizing: Sizing) -> str:
+def _rest(sizing: Sizing) -> tuple[str, ...]:
     """rest with its source; an estimate with its band and with what it was made from."""
     scenario = sizing.scenario
     rest = rest_of(scenario)
     if scenario.rest_source != "estimated":
-        return f"rest {rest_text(scenario.rest_gib)} per rank ({rest.origin})"
+        return (f"rest {rest_text(scenario.rest_gib)} per rank ({rest.origin})",)
     gpus = scenario.tp_size * scenario.pp_size
     gpu = (
         f"{gpus} x {scenario.gpu}"
         if scenario.gpu != OTHER
         else f"{gpus} GPUs of {count(scenario.gpu_memory_mib or 0)} MiB"
     )
-    fraction = f", mem_fraction_static {rest.estimate.mem_fraction_static:.4g}" if rest.estimate else ""
+    fraction = f"mem_fraction_static {rest.estimate.mem_fraction_static:.4g}" if rest.estimate else ""
+    automatic = " (automatic)" if scenario.mem_fraction_static is None else ""
     stored = variant_words(scenario)
-    return f"rest {rest.words} per rank, on {gpu}{fraction}, weights {stored}"
+    return f"rest {rest.words} per rank", gpu, f"{fraction}{automatic}", f"weights {stored}"
 
 
 def _drafts(sizing: Sizing) -> str:

@@ -21,6 +21,7 @@ MXFP4, NVFP4 = Fraction(1, 2) + Fraction(1, 32), Fraction(1, 2) + Fraction(1, 16
 class Widths(NamedTuple):
     """Bytes of one parameter by what it is; plain ones (embedding, head, vision, routers, norms) stay bf16."""
 
+    short: str
     words: str
     linear: Fraction
     expert: Fraction
@@ -31,10 +32,10 @@ class Widths(NamedTuple):
 
 
 VARIANTS: dict[Variant, Widths] = {
-    "bf16": Widths("bf16", BF16, BF16),
-    "fp8": Widths("FP8 in blocks of 128 x 128; embedding, head, vision and routers bf16", FP8, FP8),
-    "mxfp4": Widths("routed experts MXFP4, all else bf16", BF16, MXFP4),
-    "nvfp4": Widths("routed experts NVFP4, all else bf16", BF16, NVFP4),
+    "bf16": Widths("bf16", "bf16", BF16, BF16),
+    "fp8": Widths("FP8 block", "FP8 in blocks of 128 x 128; embedding, head, vision and routers bf16", FP8, FP8),
+    "mxfp4": Widths("MXFP4 experts", "routed experts MXFP4, all else bf16", BF16, MXFP4),
+    "nvfp4": Widths("NVFP4 experts", "routed experts NVFP4, all else bf16", BF16, NVFP4),
 }
 FOUR_BIT: tuple[Variant, ...] = ("mxfp4", "nvfp4")
 

@@ -1,0 +1,46 @@
+"""The hardware on a page: what SGLang sets by itself on it, and which GPUs carry the model."""
+
+from functools import partial
+
+import streamlit as st
+
+from pages.parts.blocks import data_table, plain, table_text
+from pages.parts.kept import kept_box
+from sizing import RefusedError, Scenario
+from sizing.answers.hardware import hardware_of
+from sizing.explain.hardware_words import (
+    AUTOMATIC_COLUMNS,
+    CARRIED_COLUMNS,
+    automatic_rows,
+    carried_rows,
+    hardware_headline,
+    hardware_notes,
+)
+
+FEWEST = 8  # rows shown before the whole table is asked for
+
+
+def show_automatic(scenario: Scenario) -> None:
+    """The panel of what the release sets where no flag does, each value with the rule that gave it; folded."""
+    rows = automatic_rows(scenario)
+    if rows:
+        with st.expander("What SGLang sets by itself"):
+            st.markdown(table_text(AUTOMATIC_COLUMNS, rows))
+            st.caption(plain("A flag typed in replaces one: Memory before the boot, in the sidebar."))
+
+
+def show_hardware(scenario: Scenario, requests: int | None) -> None:
+    """Which GPUs carry the model; `requests` of its L where so many are wanted. Raises nothing."""
+    st.markdown("#### Which GPUs carry it")
+    try:
+        found = hardware_of(scenario)
+    except RefusedError as refused:
+        st.error(plain(str(refused)))
+        return
+    st.markdown(plain(hardware_headline(found, requests)))
+    rows = carried_rows(found, requests)
+    if rows:
+        st.markdown(table_text(CARRIED_COLUMNS, rows[:FEWEST]))
+    st.caption(plain(hardware_notes(found)))
+    if found.carried and kept_box("hardware_rows", False, partial(st.toggle, "All GPUs and widths, to sort")):
+        data_table(found.frame(), key="hardware_frame")
