@@ -136,7 +136,7 @@ def take(values: dict[str, Any]) -> None:
 
 def standing(*names: str) -> dict[str, Any]:
     """What stands in these inputs, or in each, in the form of its widget; where none is drawn, what is held."""
-    state = st.session_state
+    state = st.session_state.to_dict()  # each look into the session by itself costs as much as a widget
     drawn, held = state.get(DRAWN, DEFAULTS), state.get(HELD, DEFAULTS)
     return {name: state[name] if name in drawn and name in state else held[name] for name in names or DEFAULTS}
 
