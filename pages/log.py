@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.parts.blocks import plain, table_text
 from pages.parts.frame import show_page
+from pages.parts.hardware import show_boot_memory
 from pages.parts.kept import kept_box
 from sizing import Scenario, read_scenario
 from sizing.answers import limit_panel as lifts
@@ -59,6 +60,7 @@ def show_clamped(scenario: Scenario) -> None:
         st.warning(plain(sentence))
     if told.found is not None:
         _cure(told.answer, told.found)
+        show_boot_memory(boot, told.found, scenario.gpu)
         st.markdown("\n\n".join(_tables(boot, told.found, told.answer)))
 
 
