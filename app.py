@@ -8,7 +8,7 @@ from pages.parts.frame import show_page
 from pages.parts.guard import guarded
 from pages.parts.hardware import show_automatic
 from pages.parts.plot import show_figures
-from pages.parts.presented import presented
+from pages.parts.presented import presented, slide
 from pages.parts.rest import asked_for_rest
 from pages.parts.words import show_words
 from sizing import RefusedError, Scenario, Sizing, solve
@@ -50,8 +50,14 @@ def balance(scenario: Scenario) -> None:
         st.error(plain(str(refused)))
         return
     words, idle, found = verdict(sizing), idle_words(sizing), recommended(sizing)
+    where = " on each rank" if scenario.attn_dp_size > 1 else ""
+    if presented():
+        st.markdown(f"# {plain(words.headline)}")
+        show_change(found, where)
+        show_figures({"crossing": (slide(crossing_figure(sizing)), words.text)}, key="figures")
+        return
     st.markdown(f"# {plain(words.headline)}\n\n{plain(' '.join((*words.sentences, idle)))}")
-    show_change(found, " on each rank" if scenario.attn_dp_size > 1 else "")
+    show_change(found, where)
     show_figures(
         {
             "crossing": (crossing_figure(sizing), words.text),
@@ -65,8 +71,6 @@ def balance(scenario: Scenario) -> None:
         },
         headline=words.headline,
     )
-    if presented():
-        return
     show_automatic(scenario)
     show_words(below(sizing), key="below")
     with st.expander("The working, with your numbers, and the specification beside the engine"):

@@ -7,8 +7,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import data_table, plain, table_text, unbroken
-from pages.parts.frame import KEPT, show_page
-from pages.parts.kept import kept_box
+from pages.parts.frame import show_page
+from pages.parts.kept import KEPT, KEPT_DRAWN, forget_rows, kept_box
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented
 from pages.parts.sheet import show_sheet
@@ -23,7 +23,6 @@ from sizing.figures.compare import compare_figure
 from sizing.scenario.inputs import changed, label
 
 SWEPT: tuple[SweepInput, ...] = get_args(SweepInput)
-KEPT_DRAWN = "kept_drawn"  # how many times the list was put in another order
 FILE, FAULTS = "kept_file", "kept_file_faults"  # the box for a file, and what was wrong with the last one in it
 
 
@@ -127,18 +126,13 @@ def _move(drawn: int, at: int, by: int) -> None:
     if _still(drawn):
         kept = st.session_state[KEPT]
         kept[at], kept[at + by] = kept[at + by], kept[at]
-        _forget_rows()
+        forget_rows()
 
 
 def _remove(drawn: int, at: int) -> None:
     if _still(drawn):
         del st.session_state[KEPT][at]
-        _forget_rows()
-
-
-def _forget_rows() -> None:
-    """The boxes stand for places; after a move they are new ones, as the browser keeps what stood in the old."""
-    st.session_state[KEPT_DRAWN] += 1
+        forget_rows()
 
 
 def _load() -> None:
@@ -150,7 +144,7 @@ def _load() -> None:
     st.session_state[FAULTS] = "\n".join(problem.sentence for problem in found if not isinstance(problem, Scenario))
     if not st.session_state[FAULTS]:
         st.session_state[KEPT] = found
-        _forget_rows()
+        forget_rows()
 
 
 def _sweep(scenario: Scenario) -> None:

@@ -6,23 +6,39 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain, table_text, unbroken
+from pages.parts.carried import fleet_link
 from pages.parts.fleet import show_fleet
-from pages.parts.frame import fleet_link, show_page
+from pages.parts.frame import show_page
 from pages.parts.hardware import show_hardware
 from pages.parts.kept import kept_box
+from pages.parts.plot import show_figures
 from pages.parts.presented import presented
 from pages.parts.rest import asked_for_rest
 from pages.parts.sheet import show_sheet
 from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX, wanted
 from sizing import RefusedError, Scenario, solve
 from sizing.answers.carrying_settings import Want
+from sizing.answers.carrying_ways import CarryingWay, carrying_ways
 from sizing.answers.fleet import carriers
 from sizing.answers.target import Answer, aim
 from sizing.basics.units import count
 from sizing.exchange.link import to_query, wants_to_query
-from sizing.explain.target_words import NEAR_COLUMNS, WAY_COLUMNS, gates, headline, near_rows, reasons, way_rows
+from sizing.explain.target_words import (
+    CARRYING_COLUMNS,
+    NEAR_COLUMNS,
+    WAY_COLUMNS,
+    carrying_headline,
+    carrying_rows,
+    gates,
+    headline,
+    near_rows,
+    reasons,
+    way_rows,
+)
+from sizing.figures.ways import ways_figure, widest
 
-MAX_LINKS = 3  # to the balance page, of the ways that fit: those that change least come first
+FILLED_IN = "64"  # requests wanted when the page opens
+BEST = 3  # ways that stand open, and have a link to the balance page; the dearer ones are folded
 
 
 def show_target(scenario: Scenario) -> None:
@@ -30,7 +46,7 @@ def show_target(scenario: Scenario) -> None:
     first = st.container()
     left, right = st.columns(2)
     title = f"Wanted requests at L = {count(scenario.L)}, all ranks"
-    kept_box(REQUESTS_BOX, "", partial(left.text_input, title, placeholder="64"))
+    kept_box(REQUESTS_BOX, FILLED_IN, partial(left.text_input, title))
     further = "Further lengths, L and requests in each line"
     kept_box(FURTHER_BOX, "", partial(right.text_area, further, height=100, placeholder="32K 16"))
     wants, faults = wanted(scenario)
@@ -63,17 +79,33 @@ def _answer(scenario: Scenario, wants: list[Want], first: DeltaGenerator) -> Non
     try:
         if asked_for_rest(scenario, first):
             return
-        answer = aim(scenario, wants)
+        answer, found = aim(scenario, wants), carrying_ways(scenario, wants)
     except RefusedError as refused:
         first.error(plain(str(refused)))
         return
     first.markdown(f"### {plain(headline(answer))}\n\n{plain(reasons(answer))}")
-    if answer.setting is not None:
-        st.code(" \\\n  ".join(answer.setting.flags), language=None)
-    else:
-        _instead(answer)
+    if found:
+        st.code(" \\\n  ".join(found[0].flags), language=None)
+        _ways(found, wants)
+    if answer.setting is None and (not found or not presented()):
+        with st.expander("What does not carry them, and the nearest points that fit", expanded=not found):
+            _instead(answer)
     if not presented():
-        _links(scenario, wants, answer)
+        _links(scenario, wants, found)
+
+
+def _ways(found: tuple[CarryingWay, ...], wants: list[Want]) -> None:
+    """A bar for each way that carries the wants: the cheapest, and folded the dearer ones."""
+    end, said = widest(found), carrying_headline(found, wants)
+    show_figures({"ways": (ways_figure(found[:BEST], wants, end), said)}, key="target_ways")
+    dearer = found[BEST:]
+    if presented() or len(found) == 1:
+        return
+    more = f"{count(len(dearer))} dearer way{'' if len(dearer) == 1 else 's'}, and all as a table"
+    with st.expander(more if dearer else "The same as a table"):
+        if dearer:
+            show_figures({"ways_dearer": (ways_figure(dearer, wants, end), said)}, key="target_ways_dearer")
+        st.markdown(table_text(CARRYING_COLUMNS, map(unbroken, carrying_rows(found))))
 
 
 def _instead(answer: Answer) -> None:
@@ -92,15 +124,11 @@ def _instead(answer: Answer) -> None:
     )
 
 
-def _links(scenario: Scenario, wants: list[Want], answer: Answer) -> None:
-    """To the balance page with what was found put in, and to this page as it stands."""
-    if answer.setting is not None:
-        found = {"See it on the balance page": answer.setting}
-    else:
-        ways = [(row.way.words, row.setting) for row in answer.fitting[:MAX_LINKS]]
-        found = {f"See “{words}” on the balance page": setting for words, setting in ways if setting is not None}
-    for label, setting in found.items():
-        st.page_link("app.py", label=plain(label), query_params=to_query(setting.scenario), icon="⚖️")
+def _links(scenario: Scenario, wants: list[Want], found: tuple[CarryingWay, ...]) -> None:
+    """To the balance page with each of the best ways put in, and to this page as it stands."""
+    for one in found[:BEST]:
+        label = f"See “{' '.join(one.flags)}” on the balance page"
+        st.page_link("app.py", label=plain(label), query_params=to_query(one.setting.scenario), icon="⚖️")
     query = to_query(scenario) | wants_to_query(scenario.L, wants) | fleet_link()
     st.page_link("pages/target.py", label="Link to this target", query_params=query)
 

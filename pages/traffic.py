@@ -10,8 +10,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain, table_text, unbroken
+from pages.parts.carried import TRAFFIC_LINK, fleet_link
 from pages.parts.fleet import show_fleet
-from pages.parts.frame import TRAFFIC_LINK, fleet_link, show_page
+from pages.parts.frame import show_page
 from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented
@@ -57,7 +58,7 @@ def show_traffic(scenario: Scenario) -> None:
         first.error(plain("\n".join(problem.sentence for problem in workload)))
         return
     st.session_state[TRAFFIC_LINK] = workload_to_query(workload)
-    mix = own or mix_of_workload(workload)
+    mix = (_asked_for(own, boxes) if own else None) or mix_of_workload(workload)
     stated, workload = workload, with_waiting(workload, mix.times)
     try:
         if asked_for_rest(scenario, first):
@@ -132,6 +133,15 @@ def _own() -> Mix | None:
         st.caption(plain(f"Shown: {mix.name}."))
         st.button("Forget this traffic", on_click=_forget)
     return mix
+
+
+def _asked_for(own: Mix, boxes: DeltaGenerator) -> Mix:
+    """All requests of a file, or those of its busiest hour."""
+    at_busiest = own.at_busiest
+    if at_busiest is None:
+        return own
+    label = "Solve for the requests of the busiest hour in place of all"
+    return at_busiest if kept_box("traffic_busiest", first=False, draw=partial(boxes.checkbox, label)) else own
 
 
 def _forget() -> None:

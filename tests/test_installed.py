@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import yaml
 from plotly.offline import get_plotlyjs
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -24,6 +25,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 # Streamlit's own server is built on this library, so it is always there.
 from websockets.asyncio.client import connect
 from websockets.typing import Subprotocol
+
+from tests import container
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ("sizing", "pages", "app.py", ".streamlit", "pyproject.toml", "README.md")
@@ -80,7 +83,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     pip = (environment / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "--no-input", "-q")
     run(*pip, "wheel", "--no-deps", "-w", folder, source)
     (wheel,) = folder.glob("*.whl")
-    run(*pip, "install", "--no-compile", "-r", ROOT / "requirements.lock")
+    # As the container does it, hashes included: there the rest of the Containerfile finds its packages.
+    command, module, name, *options = container.install().words
+    run(environment / "bin" / command, module, name, *options[:-1], ROOT / options[-1])
     run(*pip, "install", "--no-compile", "--no-deps", wheel)
     run(*pip, "check")
     yield Installed(wheel, environment)
@@ -156,18 +161,49 @@ def test_an_unknown_option_is_one_sentence(installed: Installed, tmp_path: Path)
     assert "Traceback" not in done.stderr
 
 
+def test_the_container_as_it_is_started(installed: Installed, tmp_path: Path) -> None:
+    """Every step of the Containerfile in a folder, then its command with the environment of deploy/compose.yaml.
+
+    Every page opens below the path that is served, under the name that is; the health check's own command finds it
+    well, and nothing is written.
+    """
+    folder, home = tmp_path / "image", tmp_path / "home"
+    folder.mkdir()
+    home.mkdir()
+    around = container.inside(installed.binaries, home)
+    container.build(folder, around)
+    before = files_below(folder), files_below(installed.packages)
+    services = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8"))["services"]
+    around |= services["sizing-1"]["environment"]
+    path, name = around["STREAMLIT_SERVER_BASE_URL_PATH"], around["STREAMLIT_SERVER_ALLOWED_HOSTS"]
+    with serving(tuple(container.only("CMD").words), folder, around) as address:
+        served = f"{name}:{address.rpartition(':')[2]}{path}"
+        for page in PAGES:
+            assert faults(asyncio.run(opened(served, page))) == [], page
+        asked = urllib.request.Request(f"http://{address}{path}/", headers={"Host": "other.example"})
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            DIRECT.open(asked, timeout=START_SECONDS)
+        port = container.only("EXPOSE").rest
+        command = [word.replace(port, address.rpartition(":")[2]) for word in container.health_command()]
+        subprocess.run(command, env=around, check=True)
+    assert subprocess.run(command, env=around, check=False, stderr=subprocess.DEVNULL).returncode != 0
+    assert (files_below(folder), files_below(installed.packages)) == before
+    assert files_below(home) == set()
+
+
 @contextmanager
-def serving(command: tuple[str, ...], folder: Path) -> Iterator[str]:
-    """Host and port of a dashboard that runs in a folder until the with block ends."""
+def serving(command: tuple[str, ...], folder: Path, around: dict[str, str] | None = None) -> Iterator[str]:
+    """Host and port of a dashboard that runs in a folder, under an environment, until the with block ends."""
     with socket.create_server(("localhost", 0)) as probe:
         address = f"localhost:{probe.getsockname()[1]}"
     port = address.rpartition(":")[2]
     process = subprocess.Popen(
-        [*command, "--server.port", port], cwd=folder, env=clean(), stdin=subprocess.DEVNULL, text=True
+        [*command, "--server.port", port], cwd=folder, env=around or clean(), stdin=subprocess.DEVNULL, text=True
     )
+    base = (around or {}).get("STREAMLIT_SERVER_BASE_URL_PATH", "")
     try:
         deadline = time.monotonic() + START_SECONDS
-        while not healthy(address):
+        while not healthy(f"{address}{base}"):
             assert process.poll() is None, "the dashboard ended while starting; its output is below"
             assert time.monotonic() < deadline, f"the dashboard was not ready within {START_SECONDS} s"
             time.sleep(0.1)
@@ -191,13 +227,21 @@ def healthy(address: str) -> bool:
 
 
 async def opened(address: str, page: str) -> list[ForwardMsg]:
-    """All that the server sends a browser that opens a page, up to the end of its run."""
+    """All that the server sends a browser that opens a page, up to the end of its run; every name is this machine."""
     request = BackMsg()
     request.rerun_script.page_name = page
     stream, replies = f"ws://{address}/_stcore/stream", list[ForwardMsg]()
+    port = int(address.partition("/")[0].rpartition(":")[2])
     async with (
         asyncio.timeout(PAGE_SECONDS),
-        connect(stream, subprotocols=[Subprotocol("streamlit")], max_size=LARGEST_MESSAGE, proxy=None) as browser,
+        connect(
+            stream,
+            host="localhost",
+            port=port,
+            subprotocols=[Subprotocol("streamlit")],
+            max_size=LARGEST_MESSAGE,
+            proxy=None,
+        ) as browser,
     ):
         await browser.send(request.SerializeToString())
         while not (replies and replies[-1].WhichOneof("type") == "script_finished"):

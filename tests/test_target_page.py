@@ -37,10 +37,14 @@ def ask(page: AppTest, requests: str, more: str = "") -> AppTest:
     return page.run()
 
 
-def test_the_page_asks_first(page: AppTest) -> None:
-    """Nothing wanted, nothing solved."""
+def test_the_page_opens_filled_in(page: AppTest) -> None:
+    """It shows an answer at once; emptied, it asks, and solves nothing."""
     assert not page.exception
-    assert "How many requests do you want to run?" in words(page)
+    assert page.text_input(key="target_requests").value == "64"
+    assert "64 requests of L = 9,216 fit." in words(page)
+    emptied = ask(page, "")
+    assert not emptied.exception
+    assert "How many requests do you want to run?" in words(emptied)
 
 
 def test_a_target_that_fits_names_the_flags(page: AppTest) -> None:

@@ -504,6 +504,15 @@ def test_rounds_that_carry_the_first_length(tmp_path: Path) -> None:
     assert read_trace(saved(tmp_path, run([10, 10, 10, 10], [2, 3, 5, 50], backend="vllm-chat"))).note == ""
 
 
+def test_rounds_whose_lengths_the_server_counted(tmp_path: Path) -> None:
+    """SGLang's bench_serving from 0.5.21 on: each round holds its whole context, and nothing warns."""
+    inputs, outputs = [900, 1300, 1700, 400, 700, 1000], [200] * 6
+    run = {"backend": "sglang-oai-chat", "input_lens": inputs, "output_lens": outputs, "errors": [""] * 6}
+    mix = read_trace(saved(tmp_path, json.dumps(run)))
+    assert alike(mix, mixed(list(zip(inputs, outputs, strict=True))))
+    assert (mix.said, mix.at_least) == ((), False)
+
+
 def scrape(name: str, buckets: dict[str, int], total: float, labels: str = "") -> str:
     """A histogram in Prometheus' text."""
     rows = [f'{name}_bucket{{le="{le}"{labels}}} {count}.0' for le, count in buckets.items()]

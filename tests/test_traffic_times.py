@@ -22,7 +22,7 @@ from sizing.traffic.reading import read_trace
 from sizing.traffic.rows import Clocks
 from sizing.traffic.running import traffic_of
 from sizing.traffic.times import BINS, HOUR, Times, times_of
-from sizing.traffic.words import times_words
+from sizing.traffic.words import headline, times_words
 from tests.test_properties import examples
 from tests.test_traffic_mix import alike, mixed, told
 from tests.test_traffic_reading import saved
@@ -167,6 +167,53 @@ def test_times_that_are_not_read(tmp_path: Path, content: str) -> None:
     assert read_trace(saved(tmp_path, content)).times is None
 
 
+RUN = {
+    "backend": "vllm",
+    "input_lens": [10, 20, 30, 40],
+    "output_lens": [5, 5, 5, 0],
+    "errors": ["", "", "", "timed out"],
+    "completed": 3,
+    "total_input_tokens": 60,
+    "start_times": [5000.5, 5001.0, 5001.5, 5002.0],
+}
+WHEN = {"ttfts": [0.5, 0.25, 1.0, 0.0], "itls": [[0.5, 1.0], [], [0.25], []]}
+
+
+@pytest.mark.parametrize(
+    ("more", "in_flight"),
+    [
+        (WHEN, (3.5, 2)),  # 2 s, 0.25 s and 1.25 s, over 2.25 s: what failed does not count
+        ({"latencies": [2.0, 0.25, 1.25, 0.0]}, (3.5, 2)),
+        ({"ttfts": [0.5, 0.25, 1.0, 0.0]}, None),
+        ({"ttfts": [0.5], "itls": [[1.0]]}, None),
+    ],
+)
+def test_times_of_a_benchmark(tmp_path: Path, more: dict[str, Any], in_flight: tuple[float, int] | None) -> None:
+    """vLLM's --save-detailed: when each came, the first token, and the gaps after it; or how long each took."""
+    mix = read_trace(saved(tmp_path, json.dumps(RUN | more)))
+    assert alike(mix, mixed([(10, 5), (20, 5), (30, 5)]))
+    assert mix.failed == 1
+    assert mix.times is not None
+    if in_flight is None:
+        assert mix.times.in_flight is None
+        return
+    assert mix.times.in_flight is not None
+    assert mix.times.in_flight.mean * mix.times.span == pytest.approx(in_flight[0])
+    assert mix.times.in_flight.most == in_flight[1]
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [[RUN | WHEN, RUN | WHEN], [RUN | {"start_times": ["x"] * 4}], [RUN | {"start_times": [1.0]}]],
+    ids=["two runs on clocks of their own", "times that are none", "too few"],
+)
+def test_times_of_a_benchmark_that_say_nothing(tmp_path: Path, runs: list[dict[str, Any]]) -> None:
+    """The lengths count all the same."""
+    mix = read_trace(saved(tmp_path, "".join(json.dumps(run) + "\n" for run in runs)))
+    assert mix.requests == 3 * len(runs)
+    assert mix.times is None
+
+
 # What a turn adds and generates [tokens], and how long it takes and the next one waits [s].
 TURN = st.tuples(st.integers(1, 500), st.integers(1, 90), st.integers(1, 50), st.integers(1, 300))
 
@@ -226,12 +273,12 @@ def test_the_busiest_hour_is_a_mix(tmp_path: Path) -> None:
 
 
 def conversations(folder: Path) -> Path:
-    """A file of four hours: sessions of turns, most of them in the second hour."""
+    """A file of four hours: sessions of turns, most of them, and the long ones, in the second hour."""
     rows = []
     for session in range(40):
         now = 1_700_000_000 + (4500 + session * 60 if session < 30 else session * 380)
         for turn in range(3):
-            rows.append(f"{now},{session},{1000 * (turn + 1) + 200 * turn},{200},{20000}")
+            rows.append(f"{now},{session},{(4000 if session < 30 else 1000) * (turn + 1) + 200 * turn},{200},{20000}")
             now += 20 + 90
     return saved(folder, "timestamp,session_id,input,output,latency_ms\n" + "\n".join(rows) + "\n")
 
@@ -290,3 +337,9 @@ def test_the_figure_and_the_page(tmp_path: Path) -> None:
     said = "\n".join(str(element.value) for element in app.markdown).replace("\\", "")
     for line in times_words(traffic).splitlines():
         assert line in said
+    app.checkbox(key="traffic_busiest").check().run()
+    assert not app.exception
+    assert mix.at_busiest is not None
+    busiest = headline(traffic_of(Scenario(), mix.at_busiest, 0.01))
+    assert busiest != headline(traffic)
+    assert busiest in "\n".join(str(element.value) for element in app.markdown).replace("\\", "")

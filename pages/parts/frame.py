@@ -7,13 +7,14 @@ link without app.py after a fresh start and loses the first slider move.
 
 import gc
 from collections.abc import Callable
-from typing import NoReturn
+from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain
-from pages.parts.fleet import BOX, fleet_stood
+from pages.parts.carried import CARRIED, carried, left_out, read_carried
+from pages.parts.chrome import draw_frame, mark_wrong
 from pages.parts.inputs import (
     WHOLE,
     draw_inputs,
@@ -26,29 +27,23 @@ from pages.parts.inputs import (
     settle_rest,
     standing,
 )
-from pages.parts.kept import fill, stood
+from pages.parts.kept import KEPT
 from pages.parts.presented import PRESENT, presented, style_presented
-from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX
+from pages.parts.sheet import show_sheet
 from sizing import Problem, Scenario, read_scenario
-from sizing.answers.fleet import FleetWanted
-from sizing.exchange.fleet_text import PARAMETER as FLEET
-from sizing.exchange.fleet_text import fleet_from_query, fleet_to_query
-from sizing.exchange.link import KEPT as KEPT_QUERY
-from sizing.exchange.link import WANT, from_query, kept_from_query, kept_to_query, to_query, wants_from_query
+from sizing.exchange.link import from_query, to_query
 from sizing.exchange.scenario_file import MOST
 from sizing.scenario.from_model import FILLED
 from sizing.scenario.inputs import DEFAULTS
 from sizing.scenario.rest import rest_of
-from sizing.traffic.workload import PARAMETER as TRAFFIC
-from sizing.traffic.workload import Workload, workload_from_query
 
 PAGES = {
     "app.py": "Balance",
     "pages/target.py": "Target",
     "pages/traffic.py": "Traffic",
+    "pages/log.py": "Log",
     "pages/compare.py": "Compare",
     "pages/model.py": "Model",
-    "pages/log.py": "Log",
     "pages/reference.py": "Reference",
 }
 
@@ -60,16 +55,19 @@ def show_page(title: str, body: Callable[[Scenario], None]) -> None:
     style_presented()
     _read_link(title)
     settle_rest()
+    draw_frame()
+    if presented():
+        st.button("Exit", key="leave", on_click=_leave, type="tertiary")
+    bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
     with st.sidebar:
-        links, sliders = st.container(horizontal=True), st.container()
-        st.button("Present this page", key="present", on_click=_present, type="tertiary", help=PRESENT_HELP)
+        sliders = st.container()
         rest, split = draw_inputs()
-    _live(links, sliders, (rest, split), body)
+    _live(bar, sliders, (rest, split), body)
 
 
 @st.fragment
 def _live(
-    links: DeltaGenerator,
+    bar: DeltaGenerator,
     sliders: DeltaGenerator,
     places: tuple[DeltaGenerator, DeltaGenerator],
     body: Callable[[Scenario], None],
@@ -90,15 +88,20 @@ def _live(
         _write_link(found)
         st.session_state["filled"] = {name: getattr(found, name) for name in FILLED}
         st.session_state["filled_of"] = found.model
-    _page_links(links)
+    if not presented():
+        _page_links(bar)
     if not isinstance(found, Scenario):
         rest.empty()  # a fragment may write only to places that the last full run wrote to
-        _stop(found)
-    with sliders:
-        _keep_button(found)
+        _marked(found)
+        _last(bar, body)
+        return
+    if not presented():
+        _tools(bar, found)
     _say_rest(rest, found)
     _report(found)
+    st.session_state[LAST] = found
     body(found)
+    _write_link(found)  # again, for what a page holds since it was drawn
 
 
 def _say_rest(place: DeltaGenerator, scenario: Scenario) -> None:
@@ -117,28 +120,44 @@ def _say_rest(place: DeltaGenerator, scenario: Scenario) -> None:
         )
 
 
-TRAFFIC_LINK = "traffic_link"  # in the session: what the page Traffic states, as a link carries it
-PRESENT_HELP = "Headline, figures and tables alone, for a slide at 16:9. The browser's back button leads back."
+HELP = {
+    "keep": "Keep this scenario for the page Compare (at most {most})",
+    "present": "One frame of 16:9 for a slide; Escape leads back",
+}
+
+
+def _tools(bar: DeltaGenerator, scenario: Scenario) -> None:
+    """At the right of the bar: keep, link, present, sheet. The containers stand in the frame, so that a move of a
+    slider changes them in place.
+    """
+    kept = st.session_state.setdefault(KEPT, [])
+    full, most = len(kept) >= MOST, MOST
+    words = f"Keep ({len(kept)}, full)" if full else f"Keep ({len(kept)})"
+    help_ = HELP["keep"].format(most=most)
+    bar.button(words, key="keep", disabled=full, on_click=_keep, args=(scenario,), type="tertiary", help=help_)
+    with bar.popover("Link", type="tertiary", key="link_of_this"):
+        st.markdown("The address of this page opens all of it again, here and on a fresh server.")
+        st.code(_address(), language=None, wrap_lines=True)
+        if words := left_out():
+            st.warning(plain(words))
+    bar.button("Present", key="present", on_click=_present, type="tertiary", help=HELP["present"])
+    with bar.popover("Sheet", type="tertiary", key="sheet_of_this"):
+        show_sheet(scenario)
+
+
+def _address() -> str:
+    """The address of this page with all that is set."""
+    base = (st.context.url or "").partition("?")[0]
+    query = urlencode(st.session_state.get("link", {}), safe="/:,")
+    return f"{base}?{query}" if query else base
 
 
 def _present() -> None:
-    """The same address with `present`, and with what other pages hold, so that the link opens elsewhere too."""
-    kept = st.session_state.get(KEPT, [])
-    wants = "\n".join(str(stood(box, "")).strip() for box in (REQUESTS_BOX, FURTHER_BOX)).rstrip()
-    own = ((kept_to_query(kept) or {}) if kept else {}) | ({WANT: wants} if wants else {})
-    own |= st.session_state.get(TRAFFIC_LINK, {}) | fleet_link()
-    st.query_params.from_dict({**st.session_state.get("link", {}), **own, PRESENT: ""})
+    st.query_params.from_dict({**st.session_state.get("link", {}), PRESENT: ""})
 
 
-KEPT, MOST_KEPT = "kept_scenarios", MOST  # what the page Compare shows side by side
-
-
-def _keep_button(scenario: Scenario) -> None:
-    """Keeps the scenario as it stands for the page Compare, from any page."""
-    kept = st.session_state.setdefault(KEPT, [])
-    full = len(kept) >= MOST_KEPT
-    words = f"{MOST_KEPT} are kept" if full else f"Keep for Compare ({len(kept)})"
-    st.button(words, key="keep", disabled=full, on_click=_keep, args=(scenario,), type="tertiary")
+def _leave() -> None:
+    st.query_params.from_dict(st.session_state.get("link", {}))
 
 
 def _keep(scenario: Scenario) -> None:
@@ -163,23 +182,19 @@ def _page_links(place: DeltaGenerator) -> None:
 
 
 def _query() -> dict[str, str]:
-    """The link's parameters that are inputs."""
-    return {
-        name: value
-        for name, value in st.query_params.to_dict().items()
-        if name not in (PRESENT, KEPT_QUERY, WANT, TRAFFIC, FLEET)
-    }
+    """The address without `present`: the inputs, and what pages hold."""
+    return {name: value for name, value in st.query_params.to_dict().items() if name != PRESENT}
 
 
 def _read_link(page: str) -> None:
     """Take the link's values at the first run, and when the reader went back or forward.
 
-    A rerun that a widget caused may still carry the query of the run before, so only a rerun in which no input
-    moved counts as going back.
+    A rerun that a widget caused may still carry the query of the run before, so only a rerun in which nothing moved
+    counts as going back.
     """
     state, query = st.session_state, _query()
     first = "link" not in state
-    moved = not first and standing() != state["seen"]
+    moved = not first and (standing() != state["seen"] or carried() != state["carried"])
     same_page = state.get("page") == page
     if not same_page:
         state["page"] = page
@@ -187,10 +202,8 @@ def _read_link(page: str) -> None:
             state.pop(widget, None)
         restore()
     if first or (query != state["link"] and not moved and (same_page or query)):
-        scenario, state["problems"] = from_query(query)
-        state["problems"] += _read_kept() + _read_traffic() + _read_fleet() if first else []
-        if first:
-            _read_wants()
+        scenario, problems = from_query({name: value for name, value in query.items() if name not in CARRIED})
+        state["problems"] = problems + read_carried()
         for name, value in (scenario.model_dump() | scenario.stated()).items():
             put(name, value)
         forget_rest()
@@ -198,56 +211,14 @@ def _read_link(page: str) -> None:
         state["problems_of"] = scenario
 
 
-def _read_kept() -> list[Problem]:
-    """Take what a link keeps side by side, once: later the reader's own list stands."""
-    text = st.query_params.get(KEPT_QUERY)
-    found = kept_from_query(text) if text else []
-    st.session_state[KEPT] = [one for one in found if isinstance(one, Scenario)]
-    return [one for one in found if isinstance(one, Problem)]
-
-
-def _read_wants() -> None:
-    """Fill the boxes of the page Target with what a link wants."""
-    requests, further = wants_from_query(st.query_params.get(WANT, ""))
-    fill(REQUESTS_BOX, requests)
-    fill(FURTHER_BOX, further)
-
-
-def _read_traffic() -> list[Problem]:
-    """Fill the boxes of the page Traffic from a link, once."""
-    text = st.query_params.get(TRAFFIC)
-    found = workload_from_query(text) if text else Workload()
-    if not isinstance(found, Workload):
-        return found
-    for name, value in found.differences().items():
-        fill(f"traffic_{name}", value if name == "shape" else f"{value:g}" if isinstance(value, float) else str(value))
-    return []
-
-
-def _read_fleet() -> list[Problem]:
-    """Fill the boxes of the fleet from a link, once."""
-    text = st.query_params.get(FLEET)
-    found = fleet_from_query(text) if text else FleetWanted()
-    if not isinstance(found, FleetWanted):
-        return found
-    for name, value in found.model_dump(exclude_none=True).items():
-        fill(BOX.format(name), f"{value:.12g}")
-    return []
-
-
-def fleet_link() -> dict[str, str]:
-    """What the boxes of the fleet hold, as a link carries it; empty where they hold nothing, or what cannot be read."""
-    wanted = fleet_stood()
-    return fleet_to_query(wanted) if isinstance(wanted, FleetWanted) else {}
-
-
 def _write_link(scenario: Scenario) -> None:
-    """Only what differs from the defaults stands in the link; an unchanged link is left alone."""
-    query = to_query(scenario)
+    """What differs from the defaults and what pages hold stands in the link; an unchanged link is left alone."""
+    beside = carried()
+    query = to_query(scenario) | beside
     if _query() != query:
         shown = {PRESENT: ""} if presented() else {}
         st.query_params.from_dict(query | shown)
-    st.session_state["link"] = query
+    st.session_state["link"], st.session_state["carried"] = query, beside
     st.session_state["seen"] = dict(st.session_state["held"])
 
 
@@ -258,7 +229,22 @@ def _report(scenario: Scenario) -> None:
         st.warning(plain("\n".join(problem.sentence for problem in problems)))
 
 
-def _stop(problems: list[Problem]) -> NoReturn:
+LAST = "last_good"  # in the session: the last scenario without a wrong input
+
+
+def _marked(problems: list[Problem]) -> None:
+    """Every wrong input: said on top, and marked at its field."""
     st.error(plain("\n".join(problem.sentence for problem in problems)))
-    st.caption("Nothing that was entered is lost: correct it in the sidebar.")
-    st.stop()
+    mark_wrong({problem.where: problem.sentence for problem in problems})
+
+
+def _last(bar: DeltaGenerator, body: Callable[[Scenario], None]) -> None:
+    """The last answer, greyed, as long as an input is wrong; nothing that was entered is lost."""
+    last = st.session_state.get(LAST)
+    if last is None:
+        return
+    if not presented():
+        _tools(bar, last)
+    st.caption("Below stands the last answer, without what is marked.")
+    with st.container(key="stale"):
+        body(last)

@@ -8,6 +8,8 @@ import streamlit as st
 from pages.parts.presented import presented
 
 PREFIX = "kept_"
+KEPT = "kept_scenarios"  # in the session: what the page Compare shows side by side
+KEPT_DRAWN = "kept_drawn"  # how many times that list was put in another order
 
 
 def kept_box(key: str, first: Any, draw: Callable[..., Any], options: Sequence[Any] = ()) -> Any:
@@ -34,3 +36,10 @@ def stood(key: str, first: Any) -> Any:
 def fill(key: str, value: Any) -> None:
     """What the box under `key` will hold when its page is drawn."""
     st.session_state[PREFIX + key] = value
+    if key in st.session_state and st.session_state[key] != value:
+        st.session_state[key] = value
+
+
+def forget_rows() -> None:
+    """The boxes of what is kept stand for places; after a move they are new ones, as the browser keeps the old text."""
+    st.session_state[KEPT_DRAWN] = st.session_state.get(KEPT_DRAWN, 0) + 1

@@ -18,7 +18,17 @@ from sizing.figures import DARK, LIGHT, Hand
 from sizing.figures.theme import Figure
 
 HERE = Path(__file__).parent
-WIDE = ("crossing", "layers", "compare", "sweep", "needs")  # over the whole width; the others stand in two columns
+WIDE = (
+    "crossing",
+    "layers",
+    "compare",
+    "sweep",
+    "needs",
+    "fleet",
+    "times",
+    "ways",
+    "ways_dearer",
+)  # over the whole width; the others stand in two columns
 GAP = 16  # [px] between figures, as in plot.css
 PLOTLY = Path(plotly.__file__).parent / "package_data"  # of the plotly package; it holds plotly.min.js
 

@@ -2,22 +2,39 @@
 
 import streamlit as st
 
+from sizing.figures.theme import Figure
+
 PRESENT = "present"  # a link with it shows the page so
 
-# No sidebar and no chrome, and nothing to press that a page draws all the same; tables close enough that a figure and
-# one of them stand on one screen.
-STYLE = """<style>
-[data-testid="stSidebar"], [data-testid="stHeader"], [data-testid="stSidebarCollapsedControl"] { display: none; }
+ROOM = 535  # [px] of a figure before the zoom
+ZOOM = 1.7  # the smallest letters of a figure are 12 px, and a slide's are 20
+# No sidebar and no chrome, and nothing to press that a page draws all the same; one frame of 16:9 at 1920 x 1080, in
+# which no letter is smaller than 20 px. What leads back is faint and in a corner.
+STYLE = f"""<style>
+[data-testid="stSidebar"], [data-testid="stHeader"], [data-testid="stSidebarCollapsedControl"], .st-key-bar,
+[data-testid="stToolbar"] {{ display: none; }}
 [data-testid="stMain"] :is(
   [data-testid="stFileUploader"], [data-testid="stTextInput"], [data-testid="stTextArea"],
-  [data-testid="stNumberInput"], [data-testid="stSelectbox"], [data-testid="stButton"],
+  [data-testid="stNumberInput"], [data-testid="stSelectbox"],
   [data-testid="stDownloadButton"], [data-testid="stPageLink"], [data-testid="stExpander"]
-), [data-testid="stMain"] [data-testid="stLayoutWrapper"]:not(:has([data-testid="stElementContainer"])) {
+), [data-testid="stMain"] [data-testid="stButton"]:not(.st-key-leave *),
+[data-testid="stMain"] [data-testid="stLayoutWrapper"]:not(:has([data-testid="stElementContainer"])) {{
   display: none;
-}
-[data-testid="stMainBlockContainer"] { padding: 1rem 3rem; max-width: none; }
-:is([data-testid="stMarkdownContainer"], .words) table { font-size: 0.875rem; }
-:is([data-testid="stMarkdownContainer"], .words) :is(th, td) { padding: 0.15rem 0.75rem; }
+}}
+.st-key-leave {{ position: fixed; right: 0.5rem; top: 0; width: auto; opacity: 0.35; z-index: 10; }}
+.st-key-leave:is(:hover, :focus-within) {{ opacity: 1; }}
+[data-testid="stMainBlockContainer"] {{ padding: 0.75rem 2rem 0; max-width: none; }}
+[data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] {{ gap: 0.5rem; }}
+[data-testid="stMain"] h1 {{ font-size: 2.5rem; padding: 0; }}
+[data-testid="stMain"] :is(p, li, td, th, .words *) {{ font-size: 1.3rem; }}
+[data-testid="stMain"] [data-testid="stCaptionContainer"] * {{ font-size: 1.25rem; }}
+.st-key-change {{ flex-direction: row; flex-wrap: wrap; align-items: center; gap: 0 2rem; padding: 0.25rem 1rem; }}
+.st-key-change > * {{ width: auto !important; flex: 0 1 auto; }}
+.st-key-change [data-testid="stCaptionContainer"] {{ margin: 0; }}
+.st-key-change h2 {{ font-size: 2rem; }}
+.st-key-change [data-testid="stCode"] code {{ font-size: 1.6rem; }}
+.figures {{ zoom: {ZOOM}; }}
+:is([data-testid="stMarkdownContainer"], .words) :is(th, td) {{ padding: 0.15rem 0.75rem; }}
 </style>"""
 
 
@@ -30,3 +47,8 @@ def style_presented() -> None:
     """Take away what is not the page's own."""
     if presented():
         st.html(STYLE)
+
+
+def slide(figure: Figure) -> Figure:
+    """A figure as high as a frame has room for below headline and flag [px before the zoom]."""
+    return figure | {"layout": figure["layout"] | {"height": ROOM}}

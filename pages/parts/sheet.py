@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.parts.blocks import plain
 from pages.parts.fleet import fleet_stood
-from pages.parts.frame import KEPT
+from pages.parts.kept import KEPT
 from pages.parts.wanted import wanted
 from sizing import Scenario
 from sizing.answers.carrying_settings import Want

@@ -1,4 +1,4 @@
-"""What else a deployment could be set to so that more fits: fewer slots per request, narrower dtypes, and both.
+"""What else a deployment could be set to so that more fits: fewer slots a request, DCP, narrower dtypes, and both.
 
 Each way is a whole scenario that the engine takes, with the flags that differ, what they cost, and the accuracy gate
 where there is one. Source: the S table and the Caveats of compute-mamba-ratio.md, engine-sizing.md section 4.
@@ -15,9 +15,9 @@ from sizing.basics.problems import RefusedError
 from sizing.engine.rank import rank_of
 from sizing.engine.resolve import resolve
 from sizing.engine.resolved import Resolved
-from sizing.scenario.inputs import Scenario, changed
+from sizing.scenario.inputs import MAX_DCP, Scenario, changed
 
-Axis = Literal["slots per request", "SSM dtype", "KV dtype"]
+Axis = Literal["slots per request", "DCP", "SSM dtype", "KV dtype"]
 
 SKIP = {"skip_decode_lock": True}
 # Rows of the specification's S table, those that change least first; each also with the decode-lock skip.
@@ -46,6 +46,22 @@ PRICES: dict[tuple[str, Any], str] = {
     ("mamba_ssm_dtype", "bfloat16"): "a less precise state",
     ("kv_cache_dtype", "fp8_e4m3"): "a less precise KV cache",
 }
+DCP_PRICE = "ranks exchange attention in every decode step, for each holds 1/{} of the tokens"
+# What is dearer comes later: what nobody notices, what costs speed, what recomputes prefixes, what shifts outputs.
+DEARNESS: tuple[tuple[str, Any], ...] = (
+    ("disable_overlap_schedule", False),
+    ("skip_decode_lock", True),
+    ("mamba_radix_cache_strategy", "extra_buffer"),
+    ("mamba_radix_cache_strategy", "extra_buffer_lazy"),
+    ("mamba_radix_cache_strategy", "no_buffer"),
+    ("page_size", 1),
+    ("dcp_size", None),  # at any size
+    ("disable_overlap_schedule", True),
+    ("disable_radix_cache", True),
+    ("kv_cache_dtype", "fp8_e4m3"),
+    ("mamba_ssm_dtype", "bfloat16"),
+)
+DCP_SIZES = tuple(2**power for power in range(1, 7) if 2**power <= MAX_DCP)
 
 
 class Way(BaseModel):
@@ -65,6 +81,8 @@ class Way(BaseModel):
     """What it costs besides accuracy; empty as it stands."""
     gate: str
     """The accuracy gate in one sentence; empty where there is none."""
+    dearness: tuple[int, ...]
+    """The places in DEARNESS of all that differs, the dearest first: of two ways the lesser is the cheaper one."""
 
     @property
     def words(self) -> str:
@@ -73,8 +91,8 @@ class Way(BaseModel):
 
 
 def ways(scenario: Scenario) -> tuple[Way, ...]:
-    """As it stands, then fewer slots per request, narrower dtypes, and the two together: for each S the way to it that
-    changes least. Raises RefusedError where the flags that stand are refused.
+    """As it stands, then fewer slots per request, DCP, narrower dtypes, and these with either: for each S the way to it
+    that changes least. Raises RefusedError where the flags that stand are refused.
     """
     here = _way(resolve(scenario), {})
     slots = tuple(_fewer_slots(scenario, here.S))
@@ -85,8 +103,10 @@ def ways(scenario: Scenario) -> tuple[Way, ...]:
         for way in reversed(least.values())
         for values in dtypes
     )
-    alone = (_changed(scenario, values) for values in dtypes)
-    return (here, *slots, *filter(None, alone), *filter(None, both))
+    sizes = tuple({"dcp_size": size} for size in DCP_SIZES if size > scenario.dcp_size)
+    alone = (_changed(scenario, values) for values in (*sizes, *dtypes))
+    sharded = (_changed(scenario, size | values) for size in sizes for values in dtypes)
+    return (here, *slots, *filter(None, alone), *filter(None, both), *filter(None, sharded))
 
 
 def _fewer_slots(scenario: Scenario, S: int) -> Iterator[Way]:
@@ -148,14 +168,25 @@ def _way(resolved: Resolved, differs: dict[str, Any]) -> Way:
         axes=tuple(_axes(differs)),
         S=resolved.S,
         flags=tuple(_flag(resolved, name, value) for name, value in differs.items()),
-        price="; ".join(PRICES[name, value] for name, value in differs.items()),
+        price="; ".join(_price(name, value) for name, value in differs.items()),
         gate=validate_words(gates) if gates else "",
+        dearness=tuple(sorted((_dear(name, value) for name, value in differs.items()), reverse=True)),
     )
 
 
+def _price(name: str, value: Any) -> str:
+    return DCP_PRICE.format(value) if name == "dcp_size" else PRICES[name, value]
+
+
+def _dear(name: str, value: Any) -> int:
+    return DEARNESS.index((name, None if name == "dcp_size" else value))
+
+
 def _axes(differs: dict[str, Any]) -> Iterator[Axis]:
-    if differs.keys() - {"mamba_ssm_dtype", "kv_cache_dtype"}:
+    if differs.keys() - {"mamba_ssm_dtype", "kv_cache_dtype", "dcp_size"}:
         yield "slots per request"
+    if "dcp_size" in differs:
+        yield "DCP"
     if "mamba_ssm_dtype" in differs:
         yield "SSM dtype"
     if "kv_cache_dtype" in differs:
@@ -170,6 +201,7 @@ def _flag(resolved: Resolved, name: str, value: Any) -> str:
         "mamba_radix_cache_strategy": f"{resolved.rules.strategy_flag} {value}",
         "page_size": f"--page-size {value}",
         "disable_radix_cache": "--disable-radix-cache",
+        "dcp_size": f"--dcp-size {value}",
         "mamba_ssm_dtype": f"--mamba-ssm-dtype {value}",
         "kv_cache_dtype": f"--kv-cache-dtype {value}",
     }[name]

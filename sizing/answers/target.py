@@ -103,13 +103,13 @@ def _row(way: Way, wants: tuple[Want, ...]) -> Row:
     rank = pin_rank(rank_of(way.scenario))
     return Row(
         way=way,
-        most=tuple(_most(way.scenario, rank, wants, at) for at in range(len(wants))),
+        most=tuple(most_of(way.scenario, rank, wants, at) for at in range(len(wants))),
         setting=setting,
         near=() if setting else tuple(_near(way.scenario, rank, wants)),
     )
 
 
-def _most(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], at: int) -> int:
+def most_of(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], at: int) -> int:
     """The most requests [of the deployment] of one want, the others held."""
     ranks = scenario.attn_dp_size
     top = min(most_by_state(rank) * ranks, MAX_REQUESTS)

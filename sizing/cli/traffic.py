@@ -148,10 +148,9 @@ def _counted(options: argparse.Namespace) -> Mix:
 
 
 def _busiest(mix: Mix) -> Mix:
-    """The busiest hour of a trace, which still says what its times say."""
-    if mix.busiest is None:
-        stop_with("TRACE has no times that span more than an hour: leave it out.", where="--busiest-hour")
-    return mix.busiest._replace(name=f"busiest hour of {mix.name}", times=mix.times, failed=mix.failed)
+    return mix.at_busiest or stop_with(
+        "TRACE has no times that span more than an hour: leave it out.", where="--busiest-hour"
+    )
 
 
 def _traffic_lines(traffic: Traffic, workload: Workload) -> list[str]:

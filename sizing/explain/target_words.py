@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+from sizing.answers.alternatives import Way
 from sizing.answers.carrying_settings import Setting, Want
+from sizing.answers.carrying_ways import CarryingWay
 from sizing.answers.target import Answer, Row
 from sizing.basics.units import count, ratio_range_text, requests_text
 from sizing.engine.resolve import resolution
@@ -75,6 +77,38 @@ def way_rows(answer: Answer) -> list[tuple[str, ...]]:
 def _price(row: Row, numbered: tuple[str, ...]) -> str:
     gate = f"accuracy gate {numbered.index(row.way.gate) + 1}" if row.way.gate else ""
     return "; ".join(filter(None, (row.way.price, gate))) or NOTHING
+
+
+def price_words(way: Way) -> str:
+    """What a way costs, in short."""
+    gate = "validate outputs first" if way.gate else ""
+    return "; ".join(filter(None, (way.price, gate))) or "nothing else changes"
+
+
+CARRYING_COLUMNS = ("way", "runs", "the most", "with", "price")
+
+
+def carrying_rows(found: Sequence[CarryingWay]) -> list[tuple[str, ...]]:
+    """Ways that carry what is wanted, with what their flags run and what else would, under CARRYING_COLUMNS."""
+    return [
+        (
+            " ".join(one.flags),
+            count(one.runs),
+            count(one.most),
+            NOTHING if one.widest_flags == one.flags else " ".join(one.widest.flags),
+            price_words(one.way),
+        )
+        for one in found
+    ]
+
+
+def carrying_headline(found: Sequence[CarryingWay], wants: Sequence[Want]) -> str:
+    """How many ways carry it and which is the cheapest; an empty text where none does."""
+    if not found:
+        return ""
+    first = found[0]
+    ways = "one way carries" if len(found) == 1 else f"{count(len(found))} ways carry"
+    return f"{ways} {wants_words(wants)}; the cheapest: {' '.join(first.flags)} ({price_words(first.way)})."
 
 
 def near_rows(answer: Answer) -> list[tuple[str, ...]]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from sizing.answers.band import band_of
 from sizing.answers.curves import L_HIGH, L_LOW, ContextCurve, context_grid, over_context
+from sizing.answers.recommended import recommended_split
 from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal
 from sizing.basics.units import count, ratio_text, requests_text, tokens_text
@@ -41,16 +42,16 @@ SHOWN_AT = ((880.0, HEIGHT), (1360.0, HEIGHT), (1190.0, 720), (770.0, HEIGHT))
 
 
 def crossing_figure(sizing: Sizing) -> Figure:
-    """The figure for the split that is set, with the balanced split's pair lightly behind it."""
-    balanced = sizing.balanced if isinstance(sizing.balanced, Split) else None
-    shown = sizing.now if isinstance(sizing.now, Split) else balanced
+    """The figure for the split that is set, with the recommended split's pair lightly behind it."""
+    best = recommended_split(sizing)
+    shown = sizing.now if isinstance(sizing.now, Split) else best
     figure = layout(inputs(sizing), "Requests that run, across context length", height=HEIGHT, characters=CHARACTERS)
     figure["xaxis"] = source_axis("L, context per request [tokens]", solved_as(sizing), type="log", **_context_ticks())
     if shown is None:
         figure["yaxis"] = axis(requests_axis(sizing), range=[0, 1], tickvals=[0])
         figure["annotations"].append(_nothing())
         return {"data": [], "layout": figure}
-    behind = [balanced] if balanced and balanced.slots != shown.slots else []
+    behind = [best] if best and best.slots != shown.slots else []
     curve = over_context(shown, context_grid(shown))
     low, high = _range(curve, behind)
     figure["yaxis"] = axis(requests_axis(sizing), type="log", **_request_ticks(low, high))
@@ -123,7 +124,7 @@ def _visible(values: Any) -> list[float | None]:
 
 
 def _pairs_behind(behind: list[Split]) -> list[Figure]:
-    """What the balanced split admits and its cap, lightly; on two logarithmic axes tokens / L is a straight line."""
+    """What the recommended split admits and its cap, lightly; on two logarithmic axes tokens / L is a straight line."""
     return [
         _dotted(L_LOW, first, L_HIGH, last, color)
         for split in behind
@@ -273,12 +274,12 @@ def _clamp_label(shown: Split, curve: ContextCurve) -> Wanted:
 
 
 def _label_behind(split: Split, shown: Split) -> Wanted:
-    """At the balanced clamp: on its outer side first, away from the one that is set."""
+    """At its clamp: on its outer side first, away from the one that is set."""
     outer, inner = ("top", "bottom") if split.admitted >= shown.clamp else ("bottom", "top")
     spots = [spot for side in (outer, inner) for spot in _along(split.admitted, (f"{side} left",))]
     spots += _along(split.admitted, (f"{outer} right",), first=L_LOW)
     ratio = f" r = {ratio_text(split.ratio)}" if split.ratio else ""
-    return Wanted(f"balanced split{ratio}: {count(split.runs)} run at this L", spots, "@muted")
+    return Wanted(f"recommended{ratio}: {count(split.runs)} run at this L", spots, "@muted")
 
 
 def _cap_label(curve: ContextCurve) -> list[Wanted]:
@@ -368,5 +369,5 @@ def _nothing() -> Figure:
 
 
 def _refused(low: float, high: float) -> Wanted:
-    words = "The split that is set would be refused; shown is the balanced split."
+    words = "The split that is set would be refused; shown is the recommended one."
     return Wanted(words, _corners(low, high), grounded=True)

@@ -5,6 +5,7 @@ all of it, from the driver's total down.
 from typing import NamedTuple
 
 from sizing.answers.gpu_memory import gpu_memory
+from sizing.answers.recommended import recommended, recommended_split
 from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal
 from sizing.basics.units import GIB, count, gib, number, ratio_text
@@ -47,7 +48,7 @@ PIECES = (
 
 
 def memory_figure(sizing: Sizing) -> Figure:
-    """One bar for the split that is set and one for the balanced split."""
+    """One bar for the split that is set and one for the recommended one."""
     bars = {name: split for name, split in _bars(sizing).items() if isinstance(split, Split)}
     if whole := _whole_gpu(sizing, bars):
         return whole
@@ -81,14 +82,21 @@ def _whole_gpu(sizing: Sizing, bars: dict[str, Split]) -> Figure | None:
 
 
 def _bars(sizing: Sizing) -> dict[str, Split | Refusal]:
-    """The split that is set and the balanced one; where these are the same, the engine's default beside it."""
-    balanced = f"balanced<br>r* = {ratio_text(sizing.r_star)}"
+    """The split that is set and the recommended one; where these are the same, the engine's default beside it."""
+    found, best = recommended(sizing), recommended_split(sizing)
     if ratio_is_ignored(sizing.resolved) and not is_pinned(sizing.resolved):
         return {"now<br>no ratio": sizing.now}
-    if sizing.scenario.split == "balanced":
-        return {f"default<br>r = {ratio_text(DEFAULT_RATIO)}": sizing.default, balanced: sizing.now}
     by = "pinned" if is_pinned(sizing.resolved) else f"r = {ratio_text(sizing.ratio_now)}"
-    return {f"now<br>{by}": sizing.now, balanced: sizing.balanced}
+    if found is None or best is None:
+        return {f"now<br>{by}": sizing.now}
+    if not found.change:
+        return {f"default<br>r = {ratio_text(DEFAULT_RATIO)}": sizing.default, f"now<br>{by}": sizing.now}
+    how = (
+        f"r = {ratio_text(best.ratio)}"
+        if best.ratio is not None
+        else f"pin {count(found.scenario.max_mamba_cache_size or 0)}"
+    )
+    return {f"now<br>{by}": sizing.now, f"recommended<br>{how}": best}
 
 
 def _piece(piece: Piece, bars: dict[str, Split], rest_gib: float) -> Figure:

@@ -8,7 +8,7 @@ import numpy as np
 
 from sizing.answers.curves import RatioCurve, Reals, over_ratio, ratio_grid
 from sizing.answers.solve import Sizing
-from sizing.basics.units import count, flag_ratio, ratio_range_text, ratio_text, requests_text
+from sizing.basics.units import count, flag_ratio, ratio_range_text, ratio_text
 from sizing.engine.slots import is_pinned, ratio_is_ignored
 from sizing.engine.split import Split
 from sizing.figures.beside import Frame, Ground, Spot
@@ -236,7 +236,7 @@ def _best_label(sizing: Sizing, low: float, high: float, top: float) -> list[Wan
     if best.ratio_low is None:
         words = "the engine ignores the ratio here:<br>radix cache off and a request count is set"
     else:
-        words = f"best: {requests_text(best.runs)}, r {ratio_range_text(best.ratio_low, best.ratio_high)}"
+        words = f"best ratio: {count(best.runs)} run at {ratio_range_text(best.ratio_low, best.ratio_high)}"
     shares = ((0.5, "center"), (1, "left"), (0, "right"), (0.25, "center"), (0.75, "center"))
     places = [(low + (high - low) * share, f"bottom {side}") for share, side in shares]
     return [

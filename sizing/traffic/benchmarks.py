@@ -1,9 +1,32 @@
 """The requests in the result of SGLang's bench_serving or vLLM's bench serve, with its details."""
 
-from sizing.traffic.layouts import COMPLETED, ERRORS, INPUTS, OUTPUTS, SUCCESSES, TOTAL_INPUT
+import numpy as np
+
+from sizing.traffic.layouts import (
+    CAME,
+    COMPLETED,
+    ERRORS,
+    GAPS,
+    INPUTS,
+    LASTED,
+    OUTPUTS,
+    SUCCESSES,
+    TOTAL_INPUT,
+    WAITED,
+)
 from sizing.traffic.mix import MAX_LENGTH, Said
 from sizing.traffic.opened import Opened
-from sizing.traffic.rows import MAX_REQUESTS, Progress, Requests, Rows, fails, request_fault, value_fault, waited
+from sizing.traffic.rows import (
+    MAX_REQUESTS,
+    Clocks,
+    Progress,
+    Requests,
+    Rows,
+    fails,
+    request_fault,
+    value_fault,
+    waited,
+)
 from sizing.traffic.turns import first_turns
 
 _TYPES = {
@@ -15,13 +38,15 @@ _TYPES = {
     TOTAL_INPUT: "DOUBLE",
     "backend": "VARCHAR",
 }
+_TIMES = (CAME, LASTED, WAITED, GAPS)  # read as JSON: where they are none of a benchmark, lengths still count
 # Whether those without output are the ones that the totals leave out; totals bear out what errors already say.
 _SILENT = (
     "coalesce(completed < remain AND completed = given AND CASE WHEN total IS NULL THEN NOT told ELSE total = tokens "
     "END, false)"
 )
 _WHOLE = "{0} >= 0 AND {0} = floor({0})"
-# Rounds of a conversation reach these alone: MULTI_TURN_BACKENDS in python/sglang/benchmark/serving.py.
+# Rounds of a conversation reach these alone: MULTI_TURN_BACKENDS in python/sglang/benchmark/serving.py. From 0.5.21 on
+# _record_server_prompt_len there writes what the server counted, which is the whole context of a round.
 _CHAT = ("sglang-oai-chat", "vllm-chat", "lmdeploy-chat")
 
 
@@ -40,22 +65,36 @@ def benchmark_requests(trace: Opened, progress: Progress | None) -> tuple[Rows, 
     if size == failed:
         trace.file.fail("holds no request that succeeded: give a run that did.")
     _check_requests(trace)
-    found = connection.execute("SELECT i::INTEGER AS i, o::INTEGER AS o FROM requests WHERE NOT failed").fetchnumpy()
-    return Rows(Requests(found["i"], found["o"], None), failed, None), _rounds(trace)
+    query = "SELECT i::INTEGER AS i, o::INTEGER AS o, came, took FROM requests WHERE NOT failed"
+    found = connection.execute(query).fetchnumpy()
+    runs = connection.execute("SELECT count(*) FROM runs").fetchone()[0]
+    came, took = (np.ma.filled(found[name].astype(np.float64), np.nan) for name in ("came", "took"))
+    # The clock is that of one process, so runs after each other are not on one.
+    clocks = Clocks(came, came + took) if runs == 1 and np.isfinite(came).all() else None
+    return Rows(Requests(found["i"], found["o"], None), failed, None, clocks), _rounds(trace)
 
 
 def _keep(trace: Opened) -> None:
     """Keeps the lists of each run and then the requests in them, with their places from 1."""
+    times = {name: "JSON" for name in _TIMES if name in trace.names}
+    came, lasted, first = (_seconds(name) if name in times else "NULL::DOUBLE[]" for name in (CAME, LASTED, WAITED))
+    gaps = f"list_transform(TRY_CAST({GAPS} AS DOUBLE[][]), lambda gaps: coalesce(list_sum(gaps), 0))"
     trace.connection.execute(
         f"CREATE TEMP TABLE runs AS SELECT row_number() OVER () AS run, {INPUTS} AS i, {OUTPUTS} AS o, "
         f"list_transform({ERRORS}, lambda reason: {fails('filled', 'reason')}) AS e, "
         f"list_transform({SUCCESSES}, lambda success: {fails('false', 'success')}) AS s, "
-        f"{COMPLETED} AS completed, {TOTAL_INPUT} AS total, backend FROM {trace.rows(_TYPES)}",
+        f"{COMPLETED} AS completed, {TOTAL_INPUT} AS total, backend, {came} AS came, {lasted} AS lasted, "
+        f"{first} AS first, {gaps if GAPS in times else 'NULL::DOUBLE[]'} AS gaps FROM {trace.rows(_TYPES | times)}",
         [trace.pattern],
     )
+    lists = ", ".join(
+        f"unnest(CASE WHEN len({name}) = len(i) THEN {name} END) AS {name}"
+        for name in ("came", "lasted", "first", "gaps")
+    )
     trace.connection.execute(
-        "CREATE TEMP TABLE marked AS SELECT *, coalesce(s, false) OR coalesce(e, false) AS failed FROM (SELECT run, "
-        "unnest(range(1, len(i) + 1)) AS nth, unnest(i) AS i, unnest(o) AS o, unnest(e) AS e, unnest(s) AS s FROM runs)"
+        "CREATE TEMP TABLE marked AS SELECT *, coalesce(s, false) OR coalesce(e, false) AS failed, "
+        "coalesce(lasted, first + gaps) AS took FROM (SELECT run, unnest(range(1, len(i) + 1)) AS nth, "
+        f"unnest(i) AS i, unnest(o) AS o, unnest(e) AS e, unnest(s) AS s, {lists} FROM runs)"
     )
     # Totals leave out what failed: where they agree only without the requests that have no output, those failed.
     trace.connection.execute(
@@ -65,9 +104,13 @@ def _keep(trace: Opened) -> None:
         "USING (run) GROUP BY run, completed, total"
     )
     trace.connection.execute(
-        f"CREATE TEMP TABLE requests AS SELECT run, nth, i, o, failed OR (o = 0 AND {_SILENT}) AS failed FROM marked "
-        "JOIN totals USING (run) ORDER BY run, nth"
+        f"CREATE TEMP TABLE requests AS SELECT run, nth, i, o, came, took, failed OR (o = 0 AND {_SILENT}) AS failed "
+        "FROM marked JOIN totals USING (run) ORDER BY run, nth"
     )
+
+
+def _seconds(name: str) -> str:
+    return f"TRY_CAST({name} AS DOUBLE[])"
 
 
 def _check_lists(trace: Opened) -> None:
@@ -114,7 +157,8 @@ def _rounds(trace: Opened) -> Said | None:
     return Said(
         "multi_turn",
         f"In run {found[0]:,} equal inputs follow each other, as in rounds of conversations that all carry the first "
-        "round's length (bench_serving before 0.5.23): contexts may be longer, so the lengths are a lower bound.",
+        "round's length (SGLang's bench_serving before 0.5.21): contexts may be longer, so the lengths are a lower "
+        "bound.",
     )
 
 

@@ -49,6 +49,9 @@ PAIR_COUNTS = COUNTS[:3]  # beside two lengths a lone "n" may be anything, such 
 # Wrappers keep the lists and drop errors, or add successes; the totals are those of the requests that completed.
 INPUTS, OUTPUTS, ERRORS, SUCCESSES = "input_lens", "output_lens", "errors", "successes"
 COMPLETED, TOTAL_INPUT = "completed", "total_input_tokens"
+# vLLM's --save-detailed: when each came [s of one process], its time to first token, and the gaps between what came
+# after it, which add up to how long it took; wrappers write that by itself. SGLang says no times of arrival.
+CAME, WAITED, GAPS, LASTED = "start_times", "ttfts", "itls", "latencies"
 TOTALS = (COMPLETED, TOTAL_INPUT, "request_throughput")  # what both write without the lists, too
 ONLY_SGLANG = "sharegpt_output_len"  # an argument that only SGLang writes among its results
 

@@ -119,6 +119,12 @@ class Mix(NamedTuple):
         return any(said.about == "multi_turn" and "lower bound" in said.words for said in self.said)
 
     @property
+    def at_busiest(self) -> "Mix | None":
+        """The requests of the busiest hour in place of all, with what the file says of its times; None without one."""
+        found, name = self.busiest, f"busiest hour of {self.name}"
+        return found and found._replace(name=name, times=self.times, failed=self.failed)
+
+    @property
     def requests(self) -> int:
         """How many requests were counted."""
         return self.lengths.total

@@ -2,7 +2,7 @@
 
 A turn's context is what came before it plus what it adds. Rows hold either the whole of it (the traces of Bailian, what
 a server counts as prompt tokens) or what the turn adds alone (a Mooncake session as AIPerf replays it), and some
-benchmarks write the first turn's length for all of them (bench_serving of SGLang before 0.5.23).
+benchmarks write the first turn's length for all of them (bench_serving of SGLang before 0.5.21).
 """
 
 from typing import Literal, NamedTuple

@@ -1,0 +1,43 @@
+"""What stands around every page: the bar on top, a way past it for the keyboard, marks at fields that are wrong."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import streamlit as st
+
+from pages.parts.presented import presented
+
+HERE = Path(__file__).parent
+
+_component = st.components.v2.component(
+    "chrome",
+    html="<div></div>",
+    js=(HERE / "chrome.js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
+EDGE = "outline: 2px solid #c0392b;"
+BELOW = "display: block; color: #c0392b; font-size: 0.875rem; margin-top: 0.25rem;"
+STYLE = f"<style>{(HERE / 'chrome.css').read_text(encoding='utf-8')}</style>"
+
+
+def draw_frame() -> None:
+    """The looks of the frame, a link past it, and Escape, which leaves a presented page."""
+    st.html(STYLE)
+    with st.container(key="chrome"):
+        _component(key="chrome_script", data={"presented": presented()})
+
+
+def mark_wrong(sentences: Mapping[str, str]) -> None:
+    """Each field that is wrong in another colour, with its sentence below it."""
+    fields = {f".st-key-{name}": words for name, words in sentences.items() if name.isidentifier()}
+    rules = [
+        f'{field} [data-baseweb] {{ {EDGE} }} {field}::after {{ {BELOW} content: "{_css(words)}"; }}'
+        for field, words in fields.items()
+    ]
+    if rules:
+        st.html(f"<style>{' '.join(rules)}</style>")
+
+
+def _css(words: str) -> str:
+    """Words as a string of CSS in which nothing else can begin: every sign but letters and digits is escaped."""
+    return "".join(sign if sign.isascii() and sign.isalnum() else f"\\{ord(sign):06x}" for sign in words)

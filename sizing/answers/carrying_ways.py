@@ -1,0 +1,71 @@
+"""Every way to set a deployment that carries what is wanted, the cheapest first, and the most that each can run."""
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from sizing.answers.alternatives import Way, ways
+from sizing.answers.carrying_settings import Setting, Want, setting_of
+from sizing.answers.solve import solve
+from sizing.answers.target import most_of
+from sizing.engine.rank import pin_rank, rank_of
+from sizing.engine.split import Split
+from sizing.scenario.inputs import Scenario
+
+
+class CarryingWay(BaseModel):
+    """One way that carries the wants. Requests are those of the whole deployment, at the first want's L."""
+
+    model_config = ConfigDict(frozen=True)
+
+    way: Way
+    setting: Setting
+    """What carries the wants and leaves KV the rest."""
+    runs: int
+    """What that runs."""
+    widest: Setting
+    """What runs the most and still carries the other wants."""
+    most: int
+    """What that runs."""
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What to set, as it is typed."""
+        return (*self.way.flags, *self.setting.flags)
+
+    @property
+    def widest_flags(self) -> tuple[str, ...]:
+        """What to set to run the most."""
+        return (*self.way.flags, *self.widest.flags)
+
+
+def carrying_ways(scenario: Scenario, wants: Sequence[Want]) -> tuple[CarryingWay, ...]:
+    """The ways that carry all wants, at least one, sorted by what they cost (a larger dcp_size more):
+    of those that cost the same what runs more comes first. Raises RefusedError where the flags that stand are refused.
+
+    >>> [way.flags for way in carrying_ways(Scenario(), [Want(L=32768, requests=64)])][0]
+    ('--dcp-size 4', '--max-mamba-cache-size 321')
+    """
+    found = [_carrying(way, tuple(wants)) for way in ways(scenario)]
+    return tuple(sorted(filter(None, found), key=_cost))
+
+
+def _cost(one: CarryingWay) -> tuple[tuple[int, ...], int, int]:
+    return one.way.dearness, one.way.scenario.dcp_size, -one.most
+
+
+def _carrying(way: Way, wants: tuple[Want, ...]) -> CarryingWay | None:
+    setting = setting_of(way.scenario, wants)
+    if setting is None:
+        return None
+    first, *others = wants
+    most = most_of(way.scenario, pin_rank(rank_of(way.scenario)), wants, 0)
+    widest = setting_of(way.scenario, (first.model_copy(update={"requests": most}), *others))
+    assert widest is not None, "the most that fits has a setting"
+    return CarryingWay(way=way, setting=setting, runs=_runs(setting, first), widest=widest, most=_runs(widest, first))
+
+
+def _runs(setting: Setting, want: Want) -> int:
+    """What the setting runs of the want's length [requests of the deployment]."""
+    there = solve(setting.scenario.model_copy(update={"L": want.L}))
+    return there.now.runs * there.scenario.attn_dp_size if isinstance(there.now, Split) else 0
