@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.parts import state
 from pages.parts.blocks import plain, table_text
 from pages.parts.frame import show_page
+from pages.parts.hardware import show_boot_memory
 from pages.parts.inputs import take_inputs
 from pages.parts.kept import kept_box
 from pages.parts.paste import read_on_paste
@@ -86,6 +87,7 @@ def show_log(scenario: Scenario) -> None:
             show_figures({"occupancy": (figure, found.sentences[0])}, key="occupancy")
         st.markdown("\n\n".join(_measured(found.answer.serving)))
     if found.found is not None and found.boot is not None and found.printed:
+        show_boot_memory(found.boot, found.found, scenario.gpu)
         st.markdown("\n\n".join(_tables(found.boot, found.found, found.answer)))
     _recorder()
 
