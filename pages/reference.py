@@ -9,12 +9,8 @@ from sizing.explain import reference_tables as reference
 from sizing.explain.boots_tables import boots_table, fractions_table
 from sizing.scenario.inputs import INPUTS
 
-NUMBERS = (
-    "measured",
-    "boots",
-    "fractions",
-    "ratio",
-)  # tables of short cells, to be sorted, searched and downloaded; in others words wrap
+# Tables of short cells, to be sorted, searched and downloaded; in others words wrap.
+NUMBERS = ("measured", "boots", "fractions", "ratio")
 NOT_COUNTING = {"name", "split", "mamba_full_memory_ratio", "max_mamba_cache_size"}  # its tables show the best split
 
 
