@@ -35,18 +35,15 @@ def pins(lock: str) -> dict[str, list[Requirement]]:
     return found
 
 
-def typed(node: ast.ClassDef | ast.FunctionDef) -> bool:
-    """Whether it is one more signature of a function that follows."""
-    return any(isinstance(mark, ast.Name) and mark.id == "overload" for mark in node.decorator_list)
-
-
 def public_definitions() -> Iterator[tuple[str, ast.Module | ast.ClassDef | ast.FunctionDef]]:
     """The core's modules, and the classes and functions in them that have a public name."""
     for path in sorted((ROOT / "sizing").rglob("*.py")):
         module = ast.parse(path.read_text())
         yield f"{path.relative_to(ROOT)}", module
         for node in module.body:
-            if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_") and not typed(node):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
+                if any(isinstance(name, ast.Name) and name.id == "overload" for name in node.decorator_list):
+                    continue  # its words are those of the function it overloads
                 yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
 
 

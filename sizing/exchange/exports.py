@@ -23,7 +23,7 @@ from sizing.explain.launch_flags import flags
 from sizing.explain.verdict import advice, verdict
 from sizing.figures.ratio import ratios_drawn
 from sizing.figures.theme import PRODUCT
-from sizing.scenario.inputs import Scenario, extra
+from sizing.scenario.inputs import INPUTS, Scenario
 from sizing.version import tool_version
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _input_lines(scenario: Scenario) -> list[str]:
     found = []
     for name, value in scenario.model_dump(mode="json").items():
         written = value if isinstance(value, str) else json.dumps(value)
-        unit = f" [{extra(name, 'unit')}]" if extra(name, "unit") else ""
+        unit = f" [{INPUTS[name].unit}]" if INPUTS[name].unit else ""
         found.append(f"{name} = {' '.join(SEPARATORS.sub(' / ', written).split())}{unit}".rstrip())
     return found
 
