@@ -6,9 +6,11 @@ from pages.parts.blocks import data_table, plain, table
 from pages.parts.frame import show_page
 from sizing import Scenario
 from sizing.explain import reference_tables as reference
+from sizing.explain.boots_tables import boots_table, fractions_table
 from sizing.scenario.inputs import INPUTS
 
-NUMBERS = ("measured", "ratio")  # tables of short cells, to be sorted, searched and downloaded; in others words wrap
+# Tables of short cells, to be sorted, searched and downloaded; in others words wrap.
+NUMBERS = ("measured", "boots", "fractions", "ratio")
 NOT_COUNTING = {"name", "split", "mamba_full_memory_ratio", "max_mamba_cache_size"}  # its tables show the best split
 
 
@@ -25,6 +27,16 @@ def show_reference(scenario: Scenario) -> None:
             "rest",
             reference.measured_doubts_table(),
             "No report gives rest, the memory that both pools share, so each prediction had to assume one.",
+        ),
+        (
+            "boots",
+            boots_table(),
+            "What rest is estimated at before the first boot, beside boots on which it can be read.",
+        ),
+        (
+            "fractions",
+            fractions_table(),
+            "The rule for mem_fraction_static follows release, GPU, TP and model; these logs print what it gave.",
         ),
         (
             "slots",

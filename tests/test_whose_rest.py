@@ -26,6 +26,7 @@ from sizing.scenario.from_model import names
 from sizing.scenario.inputs import changed
 from sizing.scenario.rest import EXACT, EXAMPLE_REST_GIB, OWN_DEPLOYMENT, for_bytes_alone, is_example
 from tests.conftest import Run
+from tests.test_pages import component_data
 from tests.test_properties import examples
 
 TIMEOUT = 30  # seconds
@@ -152,7 +153,9 @@ def held(name: str, value: object) -> object:
 def said(page: AppTest) -> str:
     """All words of a page's main column and of its figures."""
     shown = [element.value for element in page.main if hasattr(element, "value") and isinstance(element.value, str)]
-    return "\n".join((*shown, *(component.proto.json for component in page.get("bidi_component")))).replace("\\", "")
+    return "\n".join((*shown, *(component_data(component) for component in page.get("bidi_component")))).replace(
+        "\\", ""
+    )
 
 
 def check(page: AppTest, *forbidden: float) -> None:

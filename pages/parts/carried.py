@@ -8,7 +8,7 @@ import streamlit as st
 from pages.parts import state
 from pages.parts.fleet import BOX, fleet_stood
 from pages.parts.kept import KEPT, forget_rows
-from pages.parts.state import fill, stood
+from pages.parts.state import empty, fill, stood
 from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX
 from sizing import Problem, Scenario
 from sizing.answers.fleet import FleetWanted
@@ -20,7 +20,9 @@ from sizing.traffic.workload import PARAMETER as TRAFFIC
 from sizing.traffic.workload import Workload, workload_from_query
 
 TRAFFIC_LINK = "traffic_link"  # in the session: what the page Traffic states, as a link carries it
-CARRIED = (KEPT_QUERY, WANT, TRAFFIC, FLEET)  # the parameters that are no inputs
+# How the page Compare shows what is kept: the box, its two ways, and the parameter for the second.
+COMPARE_AT, AS_SET, AT_BEST, BEST_QUERY = "compare_at", "as set", "each at its best split", "best"
+CARRIED = (KEPT_QUERY, WANT, TRAFFIC, FLEET, BEST_QUERY)  # the parameters that are no inputs
 
 
 def carried() -> dict[str, str]:
@@ -28,6 +30,7 @@ def carried() -> dict[str, str]:
     kept = state.noted(KEPT, [])
     wants = "\n".join(str(stood(box, "")).strip() for box in (REQUESTS_BOX, FURTHER_BOX)).rstrip()[:MAX_WANT_LENGTH]
     found = ((kept_to_query(kept) or {}) if kept else {}) | ({WANT: wants} if wants.strip() else {})
+    found |= {BEST_QUERY: ""} if stood(COMPARE_AT, AS_SET) == AT_BEST else {}
     traffic: dict[str, str] = state.noted(TRAFFIC_LINK, {})
     return found | traffic | fleet_link()
 
@@ -51,8 +54,10 @@ def read_carried() -> list[Problem]:
 def _read_kept() -> list[Problem]:
     text = st.query_params.get(KEPT_QUERY)
     found = kept_from_query(text) if text else []
+    if state.noted(KEPT) is not None:
+        forget_rows()
     state.note(KEPT, [one for one in found if isinstance(one, Scenario)])
-    forget_rows()
+    fill(COMPARE_AT, AT_BEST if BEST_QUERY in st.query_params else AS_SET)
     return [one for one in found if isinstance(one, Problem)]
 
 
@@ -60,9 +65,12 @@ def _read_wants() -> list[Problem]:
     """Without wants in the address the page Target opens with what it suggests."""
     if WANT not in st.query_params:
         return []
-    requests, further = wants_from_query(st.query_params.get(WANT, ""))
-    fill(REQUESTS_BOX, requests)
-    fill(FURTHER_BOX, further)
+    if WANT in st.query_params:
+        requests, further = wants_from_query(st.query_params[WANT])
+        fill(REQUESTS_BOX, requests)
+        fill(FURTHER_BOX, further)
+    else:
+        empty(REQUESTS_BOX, FURTHER_BOX)
     return []
 
 

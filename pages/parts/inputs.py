@@ -10,6 +10,7 @@ identity, so another default makes no new widget and takes nothing away.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache
 from types import SimpleNamespace
 from typing import Any, NamedTuple, get_args
 
@@ -237,10 +238,11 @@ def _whole(name: str) -> int:
     return value if isinstance(value, int) else 0
 
 
-def context_notches() -> list[int]:
+@cache
+def context_notches() -> tuple[int, ...]:
     """The stops of the L slider [tokens]: eight to each doubling from 256 to 1M."""
     starts = [L_LOW * 2**octave for octave in range((L_HIGH // L_LOW).bit_length() - 1)]
-    return [start * (OCTAVE + step) // OCTAVE for start in starts for step in range(OCTAVE)] + [L_HIGH]
+    return (*(start * (OCTAVE + step) // OCTAVE for start in starts for step in range(OCTAVE)), L_HIGH)
 
 
 def _context(name: str) -> None:

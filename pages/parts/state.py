@@ -57,6 +57,12 @@ def fill(key: str, value: Any) -> None:
         st.session_state[key] = value
 
 
+def empty(*keys: str) -> None:
+    """The boxes will hold what their page opens with."""
+    for key in keys:
+        forget(KEPT_BOX + key, key)
+
+
 # --- the inputs of a scenario ----------------------------------------------------------------------------
 
 
@@ -130,7 +136,7 @@ def take(values: dict[str, Any]) -> None:
 
 def standing(*names: str) -> dict[str, Any]:
     """What stands in these inputs, or in each, in the form of its widget; where none is drawn, what is held."""
-    state = st.session_state
+    state = st.session_state.to_dict()  # each look into the session by itself costs as much as a widget
     drawn, held = state.get(DRAWN, DEFAULTS), state.get(HELD, DEFAULTS)
     return {name: state[name] if name in drawn and name in state else held[name] for name in names or DEFAULTS}
 

@@ -25,7 +25,7 @@ from sizing.models import ModelRefusedError
 from sizing.releases.architectures import support_of
 from sizing.releases.rules import RELEASES, Release, rules_of
 from sizing.scenario.from_model import geometry_of
-from sizing.scenario.inputs import Attention
+from sizing.scenario.inputs import MAX_DCP, Attention
 
 T = TypeVar("T")
 
@@ -326,9 +326,6 @@ def _all_logical(releases: tuple[Release, ...]) -> bool:
     """Whether max_total_num_tokens is rows x dcp_size in all of these that know dcp_size."""
     possible = [rules_of(release) for release in releases]
     return bool(possible) and all(rules.prints_logical_tokens or not rules.dcp for rules in possible)
-
-
-MAX_DCP = 64  # the widest dcp_size that a Scenario takes
 
 
 def _rows_printed(

@@ -157,15 +157,10 @@ def _printed(alone: Facts, asked: Settings, command: Command) -> Iterator[str]:
         )
 
 
-# `no_buffer` sets the page to 1 in these releases, whatever is asked (engine-versions.md, "S and strategies").
-_PAGE_SET_TO_ONE: tuple[Release, ...] = ("0.5.11", "0.5.12", "0.5.13")
-# Under EAGLE the pool gets some tokens on top of what was sized (engine-versions.md, "Memory, DCP, KV").
-_TOKENS_ON_TOP: tuple[Release, ...] = ("0.5.4", "0.5.5", "0.5.6")
-
-
 def _forces_pages(releases: tuple[Release, ...]) -> bool:
     """Whether rows need be no whole pages as asked, in a release that the log may be of."""
-    return not {*releases, *(() if releases else RELEASES)}.isdisjoint((*_PAGE_SET_TO_ONE, *_TOKENS_ON_TOP))
+    possible = map(rules_of, releases or RELEASES)
+    return any(rules.no_buffer_sets_page_1 or rules.eagle_headroom for rules in possible)
 
 
 def _tp_rank(name: str) -> int | None:

@@ -22,7 +22,7 @@ from sizing.exchange.sizing_answer import sizing_answer
 from sizing.explain.launch_flags import flags
 from sizing.explain.verdict import advice, verdict
 from sizing.figures.ratio import ratios_drawn
-from sizing.figures.theme import LIGHT, PRODUCT, Figure, painted
+from sizing.figures.theme import PRODUCT
 from sizing.scenario.inputs import INPUTS, Scenario
 from sizing.version import tool_version
 
@@ -147,11 +147,6 @@ def result_json(sizing: Sizing) -> str:
             "answer": sizing_answer(sizing).model_dump(mode="json"),
         }
     )
-
-
-def figure_json(figure: Figure, palette: dict[str, str] = LIGHT) -> str:
-    """A figure in the colours of a palette, as any Plotly reads it."""
-    return _json(painted(figure, palette))
 
 
 def over_contexts(sizing: Sizing) -> dict[str, ContextCurve]:
