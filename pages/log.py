@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from pages.parts import state
 from pages.parts.blocks import plain, table_text
 from pages.parts.frame import show_page
 from pages.parts.kept import kept_box
@@ -92,7 +93,7 @@ def _read_file(file: Any) -> Log:
 
 def _read_once(what: str, size: int, read: Callable[[Progress], Log]) -> Log:
     """What `read` gives of it, kept while it stands; with the share that is read, which ends if the reader leaves."""
-    kept = st.session_state.get(READ)
+    kept = state.noted(READ)
     if kept is not None and kept[0] == what:
         log: Log = kept[1]
         return log
@@ -103,7 +104,7 @@ def _read_once(what: str, size: int, read: Callable[[Progress], Log]) -> Log:
 
     log = read(show)
     bar.empty()
-    st.session_state[READ] = what, log
+    state.note(READ, (what, log))
     return log
 
 
@@ -200,4 +201,4 @@ def _command_alone(scenario: Scenario, command: Command) -> None:
         st.page_link("app.py", label=label, query_params=to_query(found), icon="⚖️")
 
 
-show_page("Why am I clamped?", show_clamped)
+show_page("Why am I clamped?", show_clamped, counting=("L",))

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from pages.parts.inputs import TYPED
+from pages.parts.state import TYPED
 from sizing import RefusedError, Scenario, read_scenario, solve
 from sizing.answers.compare import headline_of, solved
 from sizing.exchange.link import from_query, to_query

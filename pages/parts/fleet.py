@@ -6,9 +6,10 @@ from functools import partial
 import streamlit as st
 
 from pages.parts.blocks import plain, table_text, unbroken
-from pages.parts.kept import kept_box, stood
+from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented
+from pages.parts.state import stood
 from sizing import Problem
 from sizing.answers.fleet import Carrier, FleetWanted, fleet_of
 from sizing.answers.solve import Sizing

@@ -14,6 +14,7 @@ import streamlit as st
 from pydantic_core import to_json
 from streamlit.components.v1 import declare_component
 
+from pages.parts import state
 from pages.parts.blocks import plain
 from pages.parts.inputs import take_inputs
 from sizing.figures import DARK, LIGHT, Hand
@@ -98,7 +99,7 @@ def _height(heights: dict[str, int]) -> int:
 
 def _take(key: str) -> None:
     """What a hand let go of becomes the input; the browser is not trusted with it, so it is read like any input."""
-    values = st.session_state[key].get("take")
+    values = state.noted(key).get("take")
     if isinstance(values, dict):
         take_inputs(values)
 
