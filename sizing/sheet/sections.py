@@ -105,6 +105,14 @@ def inputs_section(scenario: Scenario) -> Section:
     )
 
 
+def stated_section(scenario: Scenario) -> Section:
+    """What was set for this deployment, alone."""
+    stated = stated_inputs(scenario)
+    rows = table((*INPUT_COLUMNS, "worked example"), _input_rows(stated), INPUT_WIDTHS, {1: "code"})
+    none = paragraph("The specification's worked example, Kimi-K3 at TP8 with fp8 KV: no input differs from it.")
+    return Section("What was set", rows or none)
+
+
 def _input_rows(found: list[Input]) -> list[tuple[str, ...]]:
     return [(row.title, row.flag or "-", row.value, row.origin) for row in found]
 
