@@ -21,8 +21,15 @@ def compared_figure(kept: Sequence[Scenario]) -> dict[str, Figure]:
     sizings = {inert(name): one for name, one in zip(names, found, strict=True) if isinstance(one, Sizing)}
     if len(kept) < LEAST or not sizings:
         return {}
-    story = story_of(tuple(map(inert, names)), found)
-    return {FIGURE: fitted(compare_figure(sizings, story), names=names)}
+    return {FIGURE: fitted(compare_figure(sizings), names=names)}
+
+
+def compared_section(kept: Sequence[Scenario]) -> Section:
+    """The story and the figure alone; empty for fewer than two."""
+    names, found = names_of(tuple(kept)), solved(tuple(kept))
+    story = story_of(names, found)
+    drawn = "".join(figure(name, one, story) for name, one in compared_figure(kept).items())
+    return Section(f"{len(kept)} side by side: {story}", drawn)
 
 
 def comparison_section(scenario: Scenario, kept: Sequence[Scenario]) -> Section:

@@ -17,7 +17,7 @@ from sizing.figures.fleet import fleet_figure
 from sizing.figures.theme import PRODUCT
 from sizing.scenario.inputs import Scenario
 from sizing.sheet import sections
-from sizing.sheet.compare import compared_figure, comparison_section
+from sizing.sheet.compare import LEAST, compared_section, comparison_section
 from sizing.sheet.figures import fitted, inert, sheet_figures
 from sizing.sheet.parts import Section, escaped, figure, paragraph
 from sizing.sheet.reopen import reopen_section
@@ -64,13 +64,12 @@ def sheet_of(
 
 def _brief(sizing: Sizing, reopen: Section, kept: Sequence[Scenario], answer: Answer | None) -> list[str]:
     """One page: what runs, what to set, one figure, what is wanted, what to copy, and the inputs that were set."""
-    alt, compared = verdict(sizing).text, compared_figure(kept)
-    shown = compared or dict(list(sheet_figures(sizing).items())[:1])
+    alt, own = verdict(sizing).text, dict(list(sheet_figures(sizing).items())[:1])
     return [
-        _section(sections.verdict_section(sizing)),
+        _section(sections.verdict_section(sizing, brief=True)),
         _section(target_section(answer, alone=True)) if answer else "",
-        _section(sections.change_section(sizing)),
-        *(figure(name, one, alt) for name, one in shown.items()),
+        _section(sections.change_section(sizing, brief=True)),
+        *([_section(compared_section(kept))] if len(kept) >= LEAST else [figure(*one, alt) for one in own.items()]),
         _section(sections.stated_section(sizing.scenario)),
         _section(reopen),
     ]

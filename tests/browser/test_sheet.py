@@ -180,3 +180,15 @@ def test_a_refused_launch_gives_a_sheet_of_words(open_sheet: Open) -> None:
     expect(page.get_by_text("Set --page-size 1 (now 64) or choose another strategy.")).to_be_visible()
     assert page.locator("figure").count() == 0
     assert page.evaluate(WIDER) == []
+
+
+@pytest.mark.parametrize("kept", [(), KEPT], ids=len)
+def test_the_short_form_is_one_page(
+    chromium: Browser, monkeypatch: pytest.MonkeyPatch, kept: tuple[Scenario, ...]
+) -> None:
+    """Answer, flags, figure and what was set, on one page of paper, also with six scenarios in the figure."""
+    monkeypatch.setenv("CHROMIUM", find_chromium() or "")
+    scenario = Scenario(D=4, dcp_size=8, L=32_768, mamba_ssm_dtype="bfloat16", max_running_requests=100)
+    pdf = sheet_pdf(sheet_of(scenario, on=ON, kept=kept, reason="So that 64 users fit.", brief=True))
+    assert pdf is not None
+    assert len(re.findall(rb"/Type /Page\b", pdf)) == 1
