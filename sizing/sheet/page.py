@@ -50,7 +50,7 @@ def sheet_of(
     side by side; what `wants` ask for is solved, and what is wanted of a `fleet`. Each is a part of the sheet only
     where it is given.
     """
-    reopen = reopen_section(scenario, link_base, kept, wants, fleet)
+    reopen = reopen_section(scenario, link_base, () if brief else kept, wants, fleet)
     header = _header(scenario, on, reason[:MAX_REASON])
     try:
         sizing = solve(scenario)
