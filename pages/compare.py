@@ -6,6 +6,7 @@ from typing import get_args
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from pages.parts import state
 from pages.parts.blocks import data_table, plain, table_text, unbroken
 from pages.parts.carried import AS_SET, AT_BEST, COMPARE_AT
 from pages.parts.frame import show_page
@@ -29,7 +30,7 @@ FILE, FAULTS = "kept_file", "kept_file_faults"  # the box for a file, and what w
 
 def show_compare(scenario: Scenario) -> None:
     """The page: what was kept, the sweep, and what can be taken away."""
-    kept: list[Scenario] = st.session_state.setdefault(KEPT, [])
+    kept: list[Scenario] = state.noted_first(KEPT, [])
     with st.container():
         if kept:
             _side_by_side(tuple(kept))
@@ -71,7 +72,7 @@ def _with_change(scenario: Scenario) -> tuple[Scenario, ...]:
 
 
 def _ready(scenarios: tuple[Scenario, ...]) -> None:
-    st.session_state[KEPT] = list(scenarios)
+    state.note(KEPT, list(scenarios))
     forget_rows()
 
 
@@ -114,13 +115,13 @@ def _keep_and_load(kept: list[Scenario]) -> None:
         save.download_button("Save to a file", to_file(kept), "scenarios.json", "application/json", on_click="ignore")
     title = "Load from a file (it replaces what is kept)"
     file = load.file_uploader(title, type="json", max_upload_size=1, key=FILE, on_change=_load)
-    if file is not None and st.session_state.get(FAULTS):
-        st.error(plain(st.session_state[FAULTS]))
+    if file is not None and state.noted(FAULTS):
+        st.error(plain(state.noted(FAULTS)))
 
 
 def _rows(kept: list[Scenario]) -> None:
     """A line for each: its name, its place, its removal, and the way to the balance page."""
-    drawn, last = st.session_state.setdefault(KEPT_DRAWN, 0), len(kept) - 1
+    drawn, last = state.noted_first(KEPT_DRAWN, 0), len(kept) - 1
     for at, (scenario, shown) in enumerate(zip(kept, names_of(tuple(kept)), strict=True)):
         name, up, down, remove, open_ = st.columns([8, 1, 1, 1, 1], vertical_alignment="center")
         key = f"kept_name_{drawn}_{at}"
@@ -156,41 +157,41 @@ def _link(kept: list[Scenario], place: DeltaGenerator) -> None:
 
 def _still(drawn: int) -> bool:
     """Whether the list still stands as it did when a row was drawn: what a browser says of an older row is too late."""
-    return drawn == int(st.session_state[KEPT_DRAWN])
+    return drawn == int(state.noted(KEPT_DRAWN))
 
 
 def _rename(drawn: int, at: int, key: str) -> None:
     """A name that a scenario can have is taken; of any other the page says why it is none."""
     if not _still(drawn):
         return
-    kept = st.session_state[KEPT]
-    named = changed(kept[at], name=st.session_state[key])
+    kept = state.noted(KEPT)
+    named = changed(kept[at], name=state.noted(key))
     if isinstance(named, Scenario):
         kept[at] = named
 
 
 def _move(drawn: int, at: int, by: int) -> None:
     if _still(drawn):
-        kept = st.session_state[KEPT]
+        kept = state.noted(KEPT)
         kept[at], kept[at + by] = kept[at + by], kept[at]
         forget_rows()
 
 
 def _remove(drawn: int, at: int) -> None:
     if _still(drawn):
-        del st.session_state[KEPT][at]
+        del state.noted(KEPT)[at]
         forget_rows()
 
 
 def _load() -> None:
     """What is in the file takes the place of what is kept, or what is wrong with it is remembered."""
-    file = st.session_state[FILE]
+    file = state.noted(FILE)
     if file is None:
         return
     found = from_file(file.getvalue()[: MAX_LENGTH + 1].decode("utf-8", "replace"))
-    st.session_state[FAULTS] = "\n".join(problem.sentence for problem in found if not isinstance(problem, Scenario))
-    if not st.session_state[FAULTS]:
-        st.session_state[KEPT] = found
+    state.note(FAULTS, "\n".join(problem.sentence for problem in found if not isinstance(problem, Scenario)))
+    if not state.noted(FAULTS):
+        state.note(KEPT, found)
         forget_rows()
 
 

@@ -20,6 +20,7 @@ from sizing.figures import DARK, LIGHT, painted
 from sizing.figures.beside import spread, wrapped
 from sizing.figures.compare import compare_figure
 from sizing.sheet import sheet_of
+from tests.test_pages import component_data
 
 TIMEOUT = 60  # seconds; the harness gives three unless told otherwise
 THREE = (Scenario(), Scenario(split="balanced"), Scenario(mamba_radix_cache_strategy="extra_buffer_lazy", L=32_768))
@@ -240,7 +241,7 @@ def test_the_button_presents_with_what_is_kept_and_wanted() -> None:
     page.button(key="present").click().run()
     assert set(page.query_params) == {"D", WANT, PRESENT}
     assert page.query_params[WANT] == "96\n32K 16"
-    assert "Requests that run over L and --dcp-size." in page.get("bidi_component")[-1].proto.json
+    assert "Requests that run over L and --dcp-size." in component_data(page.get("bidi_component")[-1])
 
 
 def test_a_row_that_is_gone_changes_nothing(balance: AppTest) -> None:

@@ -1,12 +1,14 @@
 """Every page in Streamlit's own harness, with real numbers: what a page says is what `solve` says."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.parts.inputs import SPLITS, TYPED
+from pages.parts.inputs import SPLITS
+from pages.parts.state import TYPED
 from sizing import RefusedError, Scenario, solve
 from sizing.answers.recommended import recommended
 from sizing.explain.verdict import verdict
@@ -30,13 +32,18 @@ def words(page: AppTest) -> str:
 
 def components(page: AppTest) -> list[dict[str, Any]]:
     """What each of the page's own components is given."""
-    found = [json.loads(component.proto.json) for component in page.get("bidi_component")]
+    found = [json.loads(component_data(component)) for component in page.get("bidi_component")]
     return [data for data in found if "presented" not in data]  # the frame's own
 
 
 def codes(page: AppTest) -> list[str]:
     """What there is to copy in the main column, without the address that the bar shows."""
     return [code.value for code in page.main.code if "--" in code.value or code.value.startswith("export")]
+
+
+def component_data(component: Any) -> str:
+    """What a component of Streamlit's harness is given, as JSON."""
+    return str(component.proto.bytes.decode() or component.proto.json)
 
 
 def figures(page: AppTest) -> dict[str, Any]:
@@ -105,6 +112,18 @@ def test_a_page_shows_the_numbers_of_solve(balance: AppTest, values: dict[str, A
     assert list(shown) == list(expected)
     for name, figure in expected.items():
         assert shown[name]["data"] == json.loads(json.dumps(figure(sizing)["data"]))
+
+
+def test_without_plotly_js_words_and_tables_stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package that was installed without it, and where nobody can write: a sentence says why there are no figures."""
+    whole = AppTest.from_file("../app.py", default_timeout=TIMEOUT).run()
+    monkeypatch.setattr("pages.parts.plot.PLOTLY", tmp_path)
+    page = AppTest.from_file("../app.py", default_timeout=TIMEOUT).run()
+    assert not page.exception
+    (said,) = [warning.value.replace("\\", "") for warning in page.warning]
+    assert said.startswith("No figures: plotly.min.js is missing")
+    assert [code.value for code in page.code] == [code.value for code in whole.code]
+    assert words(page).replace(said, "").split() == words(whole).split()
 
 
 @pytest.mark.parametrize("values", [{"tp_size": 4}, {"pp_size": 2}], ids=str)

@@ -5,8 +5,10 @@ It stands in the address on every page, so that a reload, a restarted server and
 
 import streamlit as st
 
+from pages.parts import state
 from pages.parts.fleet import BOX, fleet_stood
-from pages.parts.kept import KEPT, fill, forget, forget_rows, stood
+from pages.parts.kept import KEPT, forget_rows
+from pages.parts.state import empty, fill, stood
 from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX
 from sizing import Problem, Scenario
 from sizing.answers.fleet import FleetWanted
@@ -25,21 +27,21 @@ CARRIED = (KEPT_QUERY, WANT, TRAFFIC, FLEET, BEST_QUERY)  # the parameters that 
 
 def carried() -> dict[str, str]:
     """What pages hold, as parameters; what is kept is left out where it does not fit."""
-    kept = st.session_state.get(KEPT, [])
+    kept = state.noted(KEPT, [])
     wants = "\n".join(str(stood(box, "")).strip() for box in (REQUESTS_BOX, FURTHER_BOX)).rstrip()[:MAX_WANT_LENGTH]
     found = ((kept_to_query(kept) or {}) if kept else {}) | ({WANT: wants} if wants.strip() else {})
     found |= {BEST_QUERY: ""} if stood(COMPARE_AT, AS_SET) == AT_BEST else {}
-    traffic: dict[str, str] = st.session_state.get(TRAFFIC_LINK, {})
+    traffic: dict[str, str] = state.noted(TRAFFIC_LINK, {})
     return found | traffic | fleet_link()
 
 
 def left_out() -> str:
     """What no address carries now, in a sentence; empty where it carries all."""
-    kept = st.session_state.get(KEPT, [])
+    kept = state.noted(KEPT, [])
     words = []
     if kept and kept_to_query(kept) is None:
         words.append(f"The {len(kept)} scenarios kept are too long for a link: hand on the file of the page Compare.")
-    if st.session_state.get("log_text") or st.session_state.get("kept_log_text") or st.session_state.get("log_read"):
+    if any(map(state.noted, ("log_text", "kept_log_text", "log_read"))):
         words.append("A log that was read is not in a link.")
     return " ".join(words)
 
@@ -52,9 +54,9 @@ def read_carried() -> list[Problem]:
 def _read_kept() -> list[Problem]:
     text = st.query_params.get(KEPT_QUERY)
     found = kept_from_query(text) if text else []
-    if KEPT in st.session_state:
+    if state.noted(KEPT) is not None:
         forget_rows()
-    st.session_state[KEPT] = [one for one in found if isinstance(one, Scenario)]
+    state.note(KEPT, [one for one in found if isinstance(one, Scenario)])
     fill(COMPARE_AT, AT_BEST if BEST_QUERY in st.query_params else AS_SET)
     return [one for one in found if isinstance(one, Problem)]
 
@@ -68,13 +70,13 @@ def _read_wants() -> list[Problem]:
         fill(REQUESTS_BOX, requests)
         fill(FURTHER_BOX, further)
     else:
-        forget(REQUESTS_BOX, FURTHER_BOX)
+        empty(REQUESTS_BOX, FURTHER_BOX)
     return []
 
 
 def _read_traffic() -> list[Problem]:
     text = st.query_params.get(TRAFFIC)
-    st.session_state[TRAFFIC_LINK] = {TRAFFIC: text} if text else {}
+    state.note(TRAFFIC_LINK, {TRAFFIC: text} if text else {})
     found = workload_from_query(text) if text else Workload()
     if not isinstance(found, Workload):
         return found
