@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
             stop_with(ask_for_rest(scenario), where="rest_gib")
         return print_answer(options, sizing_answer(sizing, rest_given=False))
     if options.sheet:
-        write_sheet(scenario, Path(options.sheet), kept)
+        write_sheet(scenario, Path(options.sheet), kept, brief=options.one_page)
     if options.save:
         write(Path(options.save), to_file([scenario]).encode("utf-8"), where="--save")
     print(result_json(sizing) if options.json else _as_table(sizing), flush=True)
