@@ -25,6 +25,7 @@ WIDE = (
     "sweep",
     "needs",
     "fleet",
+    "boot",
     "times",
     "ways",
     "ways_dearer",
