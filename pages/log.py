@@ -1,139 +1,296 @@
-"""Why am I clamped?: a boot log and the launch command behind it, solved again and put beside what was printed."""
+"""Why am I clamped?: what SGLang says, at boot or while it runs, and the launch command behind it, solved again."""
 
-from collections.abc import Callable
+import difflib
+import re
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
+from pages.parts import state
 from pages.parts.blocks import plain, table_text
 from pages.parts.frame import show_page
 from pages.parts.hardware import show_boot_memory
+from pages.parts.inputs import take_inputs
 from pages.parts.kept import kept_box
+from pages.parts.paste import read_on_paste
+from pages.parts.plot import show_figures
+from pages.parts.presented import presented
+from pages.parts.state import fill
 from sizing import Scenario, read_scenario
 from sizing.answers import limit_panel as lifts
 from sizing.basics.units import count
-from sizing.bootlog import Boot, Log, read_chunks, read_text
+from sizing.bootlog import Boot
 from sizing.bootlog.diagnosis import Diagnosis, likely_model, models_that_fit, named_model, readings, settled
-from sizing.bootlog.text import MAX_BYTES, Progress
+from sizing.bootlog.text import MAX_BYTES
 from sizing.command import Command, read_command
 from sizing.exchange.answer import SizingAnswer
 from sizing.exchange.link import to_query
-from sizing.exchange.log_answer import LogAnswer, log_answer
+from sizing.exchange.server_answer import Serving, Told, is_boot, told
+from sizing.exchange.server_words import BESIDE_COLUMNS, COLUMNS, beside_rows, measured_rows
 from sizing.explain.verdict import advice, idle_words
+from sizing.figures import occupancy_figure
 from sizing.scenario.from_model import FILLED, servable
+from sizing.scenario.inputs import LABELS, MAX_L
+from sizing.server.example import example
+from sizing.server.inputs import NO_BYTES
+from sizing.server.recorder import recorder
+from sizing.server.texts import Read, read_texts
 
 MAX_UPLOAD_MB = MAX_BYTES // 2**20
 BOX_HEIGHT = 160  # [px] of a box to paste into
 CHUNK = 2**20
 READ = "log_read"  # in the session: what was read last, and what it gave
+FILES, TEXT, COMMAND, STATE_BYTES = "log_file", "log_text", "command_text", "log_state_bytes"
 MEGABYTE = 10**6
 WHAT_TO_GIVE = (
-    "Give a boot log: the lines from “Load weight begin” to “max_total_num_tokens=” are enough. The launch command is "
-    "optional: it fills in what a log does not hold, and is given back with other sizing flags. L is the sidebar's."
+    "Give a boot log (the lines from “Load weight begin” to “max_total_num_tokens=” are enough), or what a server says "
+    "while it runs: /server_info, /metrics or /v1/loads, lines of prefill and decode batches. One of them, or several "
+    "together. The launch command is optional: it fills in what a log does not hold, and is given back with other "
+    "sizing flags."
+)
+RECORD = (
+    "No scrapes yet? This loop asks a running server for ten minutes and writes one file to drop above. It runs where "
+    "you start it; this page connects to nothing."
 )
 
 
-def show_clamped(scenario: Scenario) -> None:
-    """The page, from the two boxes down."""
+def show_log(scenario: Scenario) -> None:
+    """The page, from the boxes down."""
     first = st.container()
-    log, command = _given()
-    if log is None:
-        first.markdown(f"### Why am I clamped?\n\n{plain(WHAT_TO_GIVE)}")
+    given, command = _given()
+    if given is None:
+        first.markdown(f"# Why am I clamped?\n\n{plain(WHAT_TO_GIVE)}")
         if command is not None:
             _command_alone(scenario, command)
+        _recorder()
         return
-    for problem in log.problems:
-        st.warning(plain(problem.sentence))
-    if log.last is None:
-        first.markdown("### Nothing to read in this log")
-        return
-    boot = log.last
-    told = log_answer(log, command, scenario.L, _model(boot, command))
-    first.markdown(_headline(told))
-    for notice in told.answer.notices:
-        (st.warning if notice.about in SERIOUS else st.info)(plain(notice.words))
-    for other in log.failed:
-        if other is not boot and other.refused:
-            st.caption(plain(f"Line {count(other.first_line)}: {other.refused.refusal.sentence}"))
-    for sentence in boot.facts.conflicts:
+    read = given.read
+    for sentence in read.sentences:
         st.warning(plain(sentence))
-    if told.found is not None:
-        _cure(told.answer, told.found)
-        show_boot_memory(boot, told.found, scenario.gpu)
-        st.markdown("\n\n".join(_tables(boot, told.found, told.answer)))
+    if read.log.last is None and read.facts is None:
+        first.markdown("# Nothing to read in this log")
+        return
+    model = _model(read, command)
+    found = told(read, command, scenario.L, model, **_bytes(read, command, model))
+    first.markdown(_headline(found))
+    with first:
+        _whose(found, read, scenario)
+    _notices(found, read)
+    if found.found is not None:
+        _cure(found.answer, found.found, command)
+    if read.facts is not None and found.answer.serving is not None:
+        if read.facts.main is not None:
+            figure = occupancy_figure(read.facts, "" if given.name == PASTED else given.name)
+            show_figures({"occupancy": (figure, found.sentences[0])}, key="occupancy")
+        st.markdown("\n\n".join(_measured(found.answer.serving)))
+    if found.found is not None and found.boot is not None and found.printed:
+        show_boot_memory(found.boot, found.found, scenario.gpu)
+        st.markdown("\n\n".join(_tables(found.boot, found.found, found.answer)))
+    _recorder()
+
+
+def _notices(found: Told, read: Read) -> None:
+    """What a reader has to know of the text."""
+    for notice in found.answer.notices:
+        (st.warning if notice.about in SERIOUS else st.info)(plain(notice.words))
+    for other in read.log.failed:
+        if other is not found.boot and other.refused:
+            st.caption(plain(f"Line {count(other.first_line)}: {other.refused.refusal.sentence}"))
+    if found.found is not None and found.printed:
+        for sentence in found.found.facts.conflicts:
+            st.warning(plain(sentence))
 
 
 # What makes the numbers those of another run, of no run, or of a part of it.
 SERIOUS = ("log_and_command_differ", "ranks_differ", "cut_short", "died_later", "flags_elsewhere", "unread_flags")
 
 
-def _given() -> tuple[Log | None, Command | None]:
-    """Both boxes, kept over page changes; an uploaded file comes before pasted text."""
+class Given(NamedTuple):
+    """What was read, and what it is called."""
+
+    name: str
+    read: Read
+
+
+def _given() -> tuple[Given | None, Command | None]:
+    """All boxes, kept over page changes; files and pasted text are read as one."""
+    if not presented():
+        read_on_paste()
     left, right = st.columns([2, 1])
-    file = left.file_uploader("Boot log, plain or gzip", max_upload_size=MAX_UPLOAD_MB, key="log_file")
-    example = "[... TP0] Load weight begin. avail mem=178.00 GB"
-    paste = partial(left.text_area, "or paste the log", height=BOX_HEIGHT, placeholder=example)
-    example = "sglang serve --model-path ..."
-    launch = partial(right.text_area, "Launch command, if you have it", height=BOX_HEIGHT, placeholder=example)
-    pasted, typed = str(kept_box("log_text", "", paste)), str(kept_box("command_text", "", launch))
-    log = _read_file(file) if file is not None else _read_paste(pasted) if pasted.strip() else None
-    return log, read_command(typed) if typed.strip() else None
+    files = [] if presented() else _files(left)
+    sample = "[... TP0] Load weight begin. avail mem=178.00 GB"
+    paste = partial(left.text_area, "or paste the log", height=BOX_HEIGHT, placeholder=sample)
+    sample = "sglang serve --model-path ..."
+    launch = partial(right.text_area, "Launch command, if you have it", height=BOX_HEIGHT, placeholder=sample)
+    pasted, typed = str(kept_box(TEXT, "", paste)), str(kept_box(COMMAND, "", launch))
+    if not presented():
+        row = right.container(horizontal=True)
+        row.button("Read", help="What is pasted is read at once; this reads what was typed.")
+        if not files and not pasted.strip():
+            row.button("Try an example", on_click=_try, type="tertiary")
+    given = _read(files, pasted)
+    if given is not None and not files and given.name != PASTED:
+        left.caption(plain(f"Shown: {given.name}."))
+        left.button("Forget this log", on_click=_forget)
+    return given, read_command(typed) if typed.strip() else None
 
 
-def _read_paste(text: str) -> Log:
-    """A pasted log; the same text is not read again."""
-    return _read_once(text, len(text), lambda show: read_text(text, show))
+def _files(place: DeltaGenerator) -> list[Any]:
+    return list(
+        place.file_uploader(
+            "Boot log, answers or scrapes of a server, plain or gzip",
+            max_upload_size=MAX_UPLOAD_MB,
+            accept_multiple_files=True,
+            key=FILES,
+            on_change=_forget,
+        )
+    )
 
 
-def _read_file(file: Any) -> Log:
-    """An uploaded log, in chunks; the same file is not read again."""
-    file.seek(0)
-    return _read_once(file.file_id, file.size, partial(read_chunks, iter(lambda: file.read(CHUNK), b"")))
+def _try() -> None:
+    for box, text in zip((TEXT, COMMAND), example(), strict=True):
+        state.note(box, text)
+        fill(box, text)
 
 
-def _read_once(what: str, size: int, read: Callable[[Progress], Log]) -> Log:
-    """What `read` gives of it, kept while it stands; with the share that is read, which ends if the reader leaves."""
-    kept = st.session_state.get(READ)
-    if kept is not None and kept[0] == what:
-        log: Log = kept[1]
-        return log
+def _forget() -> None:
+    state.forget(READ)
+
+
+PASTED = "pasted text"
+
+
+def _read(files: list[Any], pasted: str) -> Given | None:
+    """What is there now, or an uploaded file that was read before the page was left; the same is not read again."""
+    what = (tuple(file.file_id for file in files), pasted.strip())
+    kept = state.noted(READ)
+    if kept is not None and (kept[0] == what or (kept[0][0] and not files)):
+        given: Given = kept[1]
+        return given
+    if not any(what):
+        return None
+    size = sum(file.size for file in files) + len(pasted)
     bar = st.progress(0.0, "Reading the log")
 
     def show(done: int) -> None:
         bar.progress(min(done / max(size, 1), 1.0), f"Read {done // MEGABYTE} of {size // MEGABYTE} MB")
 
-    log = read(show)
+    name = ", ".join(file.name for file in files[:3]) + (", ..." if len(files) > 3 else "") or PASTED
+    given = Given(name, read_texts(_texts(files, pasted), show))
     bar.empty()
-    st.session_state[READ] = what, log
-    return log
+    state.note(READ, (what, given))
+    return given
 
 
-def _model(boot: Boot, command: Command | None) -> str:
+def _texts(files: list[Any], pasted: str) -> Iterator[Iterable[bytes]]:
+    for file in files:
+        file.seek(0)
+        yield iter(partial(file.read, CHUNK), b"")
+    if pasted.strip():
+        yield [pasted.encode("utf-8", "replace")]
+
+
+def _model(read: Read, command: Command | None) -> str:
     """The model whose exact bytes are taken, first of all one that the printed sizes allow."""
-    facts = settled(boot, command)
-    fits = models_that_fit(facts)
+    boot = read.log.last
+    if boot is not None and is_boot(boot):
+        facts = settled(boot, command)
+        fits = models_that_fit(facts)
+        first, key = likely_model(facts, fits), f"log_model_{boot.first_line}_{facts.slots}_{facts.settings.tp_size}"
+    else:
+        found = told(read, command).found
+        fits, first, key = (), found.model if found else "", "log_model_of_server"
     options = ["", *fits, *(model for model in servable() if model not in fits)]
 
     def named(model: str) -> str:
         return f"{model} (fits the printed sizes)" if model in fits else model or "none: the printed sizes"
 
-    return st.selectbox(
+    box = partial(
+        st.selectbox,
         "Model, for exact bytes",
         options,
-        index=options.index(likely_model(facts, fits)),
         format_func=named,
-        key=f"log_model_{boot.first_line}_{facts.slots}_{facts.settings.tp_size}",
         help="Two decimals of GiB leave an interval; a model whose bytes lie in it makes the numbers exact.",
     )
+    return str(kept_box(f"{key}_{first}", first, box, options))
 
 
-def _headline(told: LogAnswer) -> str:
+def _bytes(read: Read, command: Command | None, model: str) -> dict[str, Any]:
+    """State bytes of one slot, asked for where no field of a running server has them and no model is chosen."""
+    if model or read.facts is None or read.facts.info is None or told(read, command, model="").why_not != NO_BYTES:
+        return {}
+    box = partial(st.text_input, "State bytes per slot, where the model is not in the list", max_chars=20)
+    typed = str(kept_box(STATE_BYTES, "", box)).replace(",", "").strip()
+    if not typed:
+        return {}
+    if not typed.isdigit() or not 0 < int(typed) <= MOST_BYTES:
+        st.error("State bytes per slot: a whole number of bytes is needed, such as 56171520.")
+        return {}
+    return {"state_bytes_per_slot": int(typed), "conv_bytes_per_slot": 0}
+
+
+MOST_BYTES = 2**40  # of a slot; more than any GPU has
+
+
+def _whose(found: Told, read: Read, scenario: Scenario) -> None:
+    """Which numbers are the log's and which the sidebar's, with the length in use as the L to take."""
+    told_by = "boot log" if found.printed else "server"
+    words = f"All numbers here are those of the {told_by}; of the sidebar L = {count(scenario.L)} alone is taken"
+    length = read.facts.length_in_use if read.facts else None
+    words += ", because no log says how long requests will be." if length is None else "."
+    other = _differs(found.found.scenario if found.found else None, scenario)
+    if other:
+        words += f" The sidebar stands for another deployment: it differs in {other}."
+    st.caption(plain(words))
+    if length is not None and length != scenario.L and length <= MAX_L and not presented():
+        label = f"Take L = {count(length)}, the length in use"
+        st.button(label, on_click=take_inputs, args=({"L": length},), help="KV tokens per running request, measured.")
+
+
+# What makes another deployment of it, the first first; of those that differ so many are named.
+TOLD_APART = (
+    "model", "release", "tp_size", "pp_size", "attn_dp_size", "dcp_size", "rest_gib", "kv_cache_dtype",
+    "mamba_ssm_dtype", "D", "max_running_requests", "disaggregation_mode", "enable_unified_memory",
+)  # fmt: skip
+SHOWN_APART = 4
+
+
+def _differs(log: Scenario | None, sidebar: Scenario) -> str:
+    """The inputs in which the deployment of the log and that of the sidebar differ; empty where they agree."""
+    if log is None:
+        return ""
+    names = [LABELS[name] for name in TOLD_APART if getattr(sidebar, name) != getattr(log, name)]
+    more = len(names) - SHOWN_APART
+    return ", ".join(names[:SHOWN_APART]) + (f" and {more} more" if more > 0 else "")
+
+
+def _headline(found: Told) -> str:
     """What happened, in one line with its reasons."""
-    headline, *rest = told.sentences
-    sizing = told.found.sizing if told.found is not None else None
-    idle = idle_words(sizing) if sizing is not None and told.answer.flags is not None else ""
-    return f"### {plain(headline)}\n\n{plain(' '.join((*rest, idle)).strip())}"
+    headline, *rest = found.sentences
+    sizing = found.found.sizing if found.found is not None else None
+    idle = idle_words(sizing) if sizing is not None and found.answer.flags is not None else ""
+    return f"# {plain(headline)}\n\n{plain(' '.join((*rest, idle)).strip())}"
+
+
+def _measured(serving: Serving) -> list[str]:
+    """Prediction beside measurement, and everything that was measured."""
+    parts = []
+    if serving.beside:
+        parts += ["## Predicted beside measured", table_text(BESIDE_COLUMNS, beside_rows(serving))]
+    if rows := measured_rows(serving):
+        parts += ["## What the server did", table_text(COLUMNS, rows)]
+    return parts
+
+
+def _recorder() -> None:
+    if presented():
+        return
+    with st.expander("Record a running server: ten minutes, one file"):
+        st.markdown(plain(RECORD))
+        st.code(recorder(), language="bash", wrap_lines=True)
 
 
 def _tables(boot: Boot, found: Diagnosis, answer: SizingAnswer) -> list[str]:
@@ -141,25 +298,25 @@ def _tables(boot: Boot, found: Diagnosis, answer: SizingAnswer) -> list[str]:
     parts = []
     if found.beside and boot.refused is None:
         parts += [
-            "#### Predicted beside printed",
+            "## Predicted beside printed",
             table_text(("quantity", "predicted", "printed", "why they differ"), found.beside),
         ]
     parts += [
-        "#### What the log says, per rank",
+        "## What the log says, per rank",
         table_text(("quantity", "value", "between", "from"), readings(found.facts, found)),
     ]
     for title, sentences in (
         ("What the log does not say", found.inputs.missing),
         ("What was assumed", found.inputs.assumed),
     ):
-        parts += [f"#### {title}", _list(sentences)] if sentences else []
+        parts += [f"## {title}", _list(sentences)] if sentences else []
     # Both name flags: where none are proposed, nothing below proposes any.
     shown = found.sizing is not None and answer.flags is not None and boot.refused is None
     rows = lifts.lift_rows(found.sizing) if shown and found.sizing is not None else []
-    parts += ["#### Every limit, the smallest first", table_text(lifts.COLUMNS, rows)] if rows else []
+    parts += ["## Every limit, the smallest first", table_text(lifts.COLUMNS, rows)] if rows else []
     if shown and found.sizing is not None:
         found_advice = tuple(f"{item.topic}. {item.text}" for item in advice(found.sizing))
-        parts += ["#### What applies now", _list(found_advice)] if found_advice else []
+        parts += ["## What applies now", _list(found_advice)] if found_advice else []
     return parts
 
 
@@ -167,18 +324,29 @@ def _list(sentences: tuple[str, ...]) -> str:
     return "\n".join(f"- {plain(sentence)}" for sentence in sentences)
 
 
-def _cure(answer: SizingAnswer, found: Diagnosis) -> None:
-    """The command with the better flags, and the way to the balance page with everything filled in."""
+def _cure(answer: SizingAnswer, found: Diagnosis, command: Command | None) -> None:
+    """The flags to set, the command with them, and the way to the balance page with everything filled in."""
     if answer.flags is not None:
-        st.markdown("#### The cure, as a command")
-        st.code(answer.command or " ".join(answer.flags), language=None)
+        st.markdown("## The cure")
+        st.code("\n".join(_changed(answer, command)), language="diff" if answer.command else None)
         if answer.command:
-            st.caption("Your command with these flags changed, everything else as it was.")
+            st.code(answer.command, language="bash", wrap_lines=True)
+            st.caption("Your command with the lines above changed, everything else as it was.")
     if found.scenario is None:
         return
     left = "; choose there what the log does not say" if found.sizing is None else ""
     label = f"Explore it on the balance page, with what was read filled in{left}"
     st.page_link("app.py", label=label, query_params=to_query(found.scenario), icon="⚖️")
+
+
+def _changed(answer: SizingAnswer, command: Command | None) -> list[str]:
+    """What changes: flags that go with a minus, flags that come with a plus; without a command the flags alone."""
+    flags = list(answer.flags or ())
+    if not answer.command or command is None:
+        return flags
+    before, after = (re.split(r"[\s\\]+(?=--)", text.strip()) for text in (command.text, answer.command))
+    lines = difflib.ndiff([one.strip() for one in before], [one.strip() for one in after])
+    return [line for line in lines if line.startswith(("- --", "+ --"))] or flags
 
 
 def _command_alone(scenario: Scenario, command: Command) -> None:
@@ -202,4 +370,4 @@ def _command_alone(scenario: Scenario, command: Command) -> None:
         st.page_link("app.py", label=label, query_params=to_query(found), icon="⚖️")
 
 
-show_page("Why am I clamped?", show_clamped)
+show_page("Why am I clamped?", show_log, counting=("L",))

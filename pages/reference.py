@@ -7,6 +7,7 @@ from pages.parts.frame import show_page
 from sizing import Scenario
 from sizing.explain import reference_tables as reference
 from sizing.explain.boots_tables import boots_table, fractions_table
+from sizing.scenario.inputs import INPUTS
 
 NUMBERS = (
     "measured",
@@ -14,6 +15,7 @@ NUMBERS = (
     "fractions",
     "ratio",
 )  # tables of short cells, to be sorted, searched and downloaded; in others words wrap
+NOT_COUNTING = {"name", "split", "mamba_full_memory_ratio", "max_mamba_cache_size"}  # its tables show the best split
 
 
 def show_reference(scenario: Scenario) -> None:
@@ -99,4 +101,4 @@ def show_reference(scenario: Scenario) -> None:
             table(found.columns, found.rows, note=found.note)
 
 
-show_page("Reference", show_reference)
+show_page("Reference", show_reference, INPUTS.keys() - NOT_COUNTING)

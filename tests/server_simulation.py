@@ -8,7 +8,10 @@ Left out: the time that a prefill takes, pages, the tree of cached states, and s
 
 import heapq
 from collections import deque
+from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tests.replay import RESERVED, Running
 from tests.server_texts import Moment, Server
@@ -119,6 +122,17 @@ def simulate(setting: Setting, rng: Any) -> Hour:
         full={"rows": rows_full, "kv": first.get("kv", float(HOUR))},
         tokens_per_request=held_tokens / held_time,
     )
+
+
+EVERY = 80  # of the lines of the example that is tried one is kept
+
+
+def example_log() -> str:
+    """The text of sizing/server/example.log: a boot of a golden log, and an hour in which its state pool is short."""
+    boot = Path(__file__).parent / "golden" / "boot_logs" / "0.5.23_kda_mla_tp8_default.log"
+    setting = Setting(Server(slots=257, tokens=1_167_552, limit=51), 4, 1.7, (4_000, 14_000), (300, 2_000))
+    lines = simulate(setting, np.random.default_rng(7)).lines.splitlines(keepends=True)
+    return boot.read_text(encoding="utf-8") + "".join(lines[::EVERY])
 
 
 def _arrivals(setting: Setting, rng: Any) -> list[int]:

@@ -2,6 +2,7 @@
 
 import json
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from sizing import Scenario, Split, solve
-from sizing.answers.fleet import AS_SET, BALANCED, BEST, Carrier, FleetWanted, carriers, fleet_of, overloaded
+from sizing.answers.fleet import AS_SET, BALANCED, BEST, Carrier, FleetWanted, carriers, fleet_of, overloaded, peak_of
 from sizing.cli.main import main
 from sizing.exchange.fleet_text import fleet_from_query, fleet_to_query, read_fleet
 from sizing.explain.fleet_words import fleet_headline, fleet_rows
@@ -136,7 +137,7 @@ def test_what_is_wanted(values: dict[str, str], wanted: int) -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"arrival_rate": "3"}, "go together"),
+        ({"time_in_system": "3"}, "needs the arrival rate"),
         ({"users": "5", "arrival_rate": "3", "time_in_system": "1"}, "give one or the other"),
         ({"arrival_rate": "1e9", "time_in_system": "1e9"}, "above 100,000,000 requests"),
         ({"users": "0"}, "must be 1 or more"),
@@ -150,6 +151,28 @@ def test_what_cannot_be_wanted(values: dict[str, str], words: str) -> None:
     found = read_fleet(values)
     assert isinstance(found, list)
     assert words in found[0].sentence
+
+
+def test_an_arrival_rate_alone(sizing_command: Run) -> None:
+    """51 run as set and 74 at best: at 3 a second each may stay 17 s and 24.7 s. For a shape too, and in JSON."""
+    status, printed, _ = sizing_command("target", "-", "64", "--arrival-rate", "3", stdin="{}")
+    assert status == 0
+    assert "where each stays 17.0 s as set, 24.7 s at the best way found in the mean, or less" in printed
+    status, printed, _ = sizing_command("traffic", "-", "chat", "--arrival-rate", "3", "--json", stdin="{}")
+    assert (status, json.loads(printed)["fleet"]) == (0, None)
+    status, printed, _ = sizing_command("traffic", "-", "chat", "--arrival-rate", "3", stdin="{}")
+    assert "At 3 requests/s one server keeps up" in printed
+
+
+@given(st.floats(0.01, 3000))
+@examples(60)
+def test_peaks_of_arrivals_at_random(mean: float) -> None:
+    """The least number that a Poisson one stays at or below 99 % of the time, added up term by term."""
+    term, reached, at = Decimal(-mean).exp(), Decimal(0), 0
+    while (reached := reached + term) < Decimal("0.99"):
+        at += 1
+        term = term * Decimal(mean) / at
+    assert peak_of(mean) == at
 
 
 def test_hostile_links() -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from pages.parts.inputs import TYPED
+from pages.parts.state import TYPED
 from sizing import RefusedError, Scenario, read_scenario, solve
 from sizing.answers.compare import headline_of, solved
 from sizing.exchange.link import from_query, to_query
@@ -26,6 +26,7 @@ from sizing.scenario.from_model import names
 from sizing.scenario.inputs import changed
 from sizing.scenario.rest import EXACT, EXAMPLE_REST_GIB, OWN_DEPLOYMENT, for_bytes_alone, is_example
 from tests.conftest import Run
+from tests.test_pages import component_data
 from tests.test_properties import examples
 
 TIMEOUT = 30  # seconds
@@ -152,7 +153,9 @@ def held(name: str, value: object) -> object:
 def said(page: AppTest) -> str:
     """All words of a page's main column and of its figures."""
     shown = [element.value for element in page.main if hasattr(element, "value") and isinstance(element.value, str)]
-    return "\n".join((*shown, *(component.proto.json for component in page.get("bidi_component")))).replace("\\", "")
+    return "\n".join((*shown, *(component_data(component) for component in page.get("bidi_component")))).replace(
+        "\\", ""
+    )
 
 
 def check(page: AppTest, *forbidden: float) -> None:

@@ -126,7 +126,8 @@ function followSliders(root) {
   return watch;
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function ({ data: bytes, parentElement, setTriggerValue }) {
+  const data = JSON.parse(new TextDecoder().decode(bytes));
   const root = parentElement.querySelector(".figures");
   const take = (values) => setTriggerValue("take", values);
   const repaint = new MutationObserver(() => {

@@ -4,6 +4,7 @@ from datetime import date
 
 import streamlit as st
 
+from pages.parts import state
 from pages.parts.blocks import plain
 from pages.parts.fleet import fleet_stood
 from pages.parts.kept import KEPT
@@ -22,7 +23,7 @@ MADE = "sheet"  # in the session: what the last sheet was made of, its HTML and 
 
 def show_sheet(scenario: Scenario) -> None:
     """The button that makes the sheet, and the files of the one that is made, until anything on it changes."""
-    every: list[Scenario] = st.session_state.get(KEPT, [])
+    every: list[Scenario] = state.noted(KEPT, [])
     kept = tuple(every) if len(every) >= LEAST else ()
     found, faults = wanted(scenario)
     wants = () if faults else tuple(found)
@@ -35,8 +36,8 @@ def show_sheet(scenario: Scenario) -> None:
     row = st.container(horizontal=True)
     if row.button("Make the review sheet", key="make_sheet"):
         html = sheet_of(scenario, on=date.today(), kept=kept, wants=wants, fleet=fleet)
-        st.session_state[MADE] = (of, html, _pdf(html))
-    made = st.session_state.get(MADE)
+        state.note(MADE, (of, html, _pdf(html)))
+    made = state.noted(MADE)
     if made is None or made[0] != of:
         return
     row.download_button("Sheet, HTML", made[1], "review-sheet.html", "text/html", on_click="ignore")

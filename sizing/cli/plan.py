@@ -29,7 +29,7 @@ from sizing.exchange.sizing_answer import refused_answer, sizing_answer
 from sizing.explain.launch_flags import why_words
 from sizing.explain.verdict import advice, ask_for_rest, verdict
 from sizing.explain.working import comparisons, working
-from sizing.scenario.inputs import DEFAULTS, FIELDS, extra, rest_is_given
+from sizing.scenario.inputs import DEFAULTS, FIELDS, INPUTS, rest_is_given
 from sizing.scenario.rest import for_bytes_alone
 
 
@@ -54,9 +54,11 @@ def add(commands: Any) -> None:
 def _fields_help() -> str:
     lines = ["inputs (name, default, what):"]
     for name, field in FIELDS.items():
-        unit = f" [{extra(name, 'unit')}]" if extra(name, "unit") else ""
-        flag = f" ({extra(name, 'flag')})" if extra(name, "flag") else ""
-        lines.append(f"  {name} = {json.dumps(DEFAULTS[name])}{unit}{flag}\n      {field.description}")
+        own = INPUTS[name]
+        unit = f" [{own.unit}]" if own.unit else ""
+        flag = f" ({own.flag})" if own.flag else ""
+        when = "" if own.counts in ("always", "never") else f" Counts {own.counts}."
+        lines.append(f"  {name} = {json.dumps(DEFAULTS[name])}{unit}{flag}\n      {field.description}{when}")
     return "\n".join(lines)
 
 

@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
         write_sheet(scenario, Path(options.sheet), kept, wants, fleet)
     said, ways = target_answer(answer, scenario), carriers(solve(scenario)) if fleet else ()
     if options.json:
-        many = fleet_of(fleet, ways, scenario).model_dump(mode="json") if fleet else None
+        many = fleet_of(fleet, ways, scenario).model_dump(mode="json") if fleet and fleet.wanted else None
         return print_json(said, target=answer.model_dump(mode="json"), fleet=many)
     many_lines = fleet_lines(fleet, ways, scenario, None) if fleet else []
     print("\n".join([*_target_lines(answer), *many_lines]), flush=True)

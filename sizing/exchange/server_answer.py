@@ -111,7 +111,7 @@ def told(
         values = dict(plain.answer)
         return Told(LogFileAnswer(**values), plain.sentences, log.last, True, plain.found, _of(plain.found), "")
     at_L = {} if L is None else {"L": L}
-    printed = log.last is not None and _is_boot(log.last)
+    printed = log.last is not None and is_boot(log.last)
     base = log_answer(log, command, L, model)
     own = None
     if not printed or base.found is None or base.found.sizing is None:
@@ -136,7 +136,7 @@ def told(
     return Told(answer, sentences, boot, printed, base.found, sizing, why_not)
 
 
-def _is_boot(boot: Boot) -> bool:
+def is_boot(boot: Boot) -> bool:
     """Whether a boot holds more than what a server prints while it runs, or ends."""
     return any(not isinstance(line.said, Decode | NoSlot | Crashed) for line in boot.lines)
 

@@ -17,6 +17,11 @@ HELD = {
 }
 
 
+def beside_rows(serving: Serving) -> list[tuple[str, str, str, str]]:
+    """Prediction beside measurement."""
+    return [(row.quantity, row.predicted, row.measured, row.why) for row in serving.beside]
+
+
 def measured_rows(serving: Serving) -> list[tuple[str, str, str]]:
     """Everything that was measured: what, how much, and what that means."""
     return [

@@ -162,12 +162,18 @@ def _band(plateau: list[float]) -> list[Figure]:
 
 def _own_line(sizing: Sizing, curve: RatioCurve) -> list[Figure]:
     """From the axis up to what runs at the ratio that is set; there is none beside a pin."""
-    if is_pinned(sizing.resolved) or ratio_is_ignored(sizing.resolved):
+    if not _drawn(sizing, curve):
         return []
     runs = _runs_at(curve.ratio, curve.runs, sizing.ratio_now)
     look = {"color": "@ink", "width": 1.5, "dash": "dot"}
     place = {"x0": sizing.ratio_now, "x1": sizing.ratio_now, "y0": 0, "y1": runs}
     return [{"type": "line", **place, "line": look, "layer": "below", "name": OWN}]
+
+
+def _drawn(sizing: Sizing, curve: RatioCurve) -> bool:
+    """Whether the ratio that is set counts and lies on the axis: where a release ignores a pin it may lie beyond."""
+    counts = not is_pinned(sizing.resolved) and not ratio_is_ignored(sizing.resolved)
+    return counts and bool(curve.ratio[0] <= sizing.ratio_now <= curve.ratio[-1])
 
 
 def _ratio_ticks(low: float, high: float) -> Figure:
@@ -192,7 +198,7 @@ def _written(
     ground = Ground(frames, [(x, each) for each in drawn])
     for name, ratio in marked.items():
         ground.point(math.log10(ratio), runs[name], MARK)
-    if not is_pinned(sizing.resolved) and not ratio_is_ignored(sizing.resolved):
+    if _drawn(sizing, curve):
         own = math.log10(sizing.ratio_now)
         ground.upright(own, (0, _runs_at(curve.ratio, curve.runs, sizing.ratio_now)))
     wanted = [*_mark_labels(marked, runs), *_best_label(sizing, low, high, top), *_side_labels(low, high, top)]

@@ -15,7 +15,7 @@ from sizing.models.summary import layers_in_words
 from sizing.releases.rules import RELEASES
 from sizing.scenario.from_model import geometry_of
 from sizing.scenario.inputs import Scenario
-from sizing.sheet.inputs import Input, other_inputs, stated_inputs
+from sizing.sheet.inputs import InputRow, other_inputs, stated_inputs
 from sizing.sheet.parts import Section, bullets, copyable, escaped, paragraph, table
 
 SCOPE = (
@@ -105,7 +105,7 @@ def inputs_section(scenario: Scenario) -> Section:
     )
 
 
-def _input_rows(found: list[Input]) -> list[tuple[str, ...]]:
+def _input_rows(found: list[InputRow]) -> list[tuple[str, ...]]:
     return [(row.title, row.flag or "-", row.value, row.origin) for row in found]
 
 

@@ -5,8 +5,11 @@ from pathlib import Path
 
 from playwright.sync_api import Dialog, FilePayload, Page, expect
 
+from tests.server_texts import Moment, Server
+
 GOLDEN = Path(__file__).parents[1] / "golden"
 WORKED = GOLDEN / "boot_logs" / "0.5.23_kda_mla_tp8_default.log"
+MOMENTS = [Moment(second, 51, 9, 478_691, 204) for second in range(12)]
 SECONDS = 30_000  # [ms] what a slow machine may take to load the page once
 HOSTILE = "<img src=x onerror=alert(1)> **bold** [x](javascript:alert(1)) $x$ `code` <script>alert(2)</script>"
 
@@ -50,7 +53,7 @@ def test_hostile_lines_stay_text(page: Page, base_url: str) -> None:
         fill(page, "Launch command", flags)
         page.wait_for_timeout(500)
         main = page.locator('[data-testid="stMain"]')
-        expect(main.locator("h3").first).to_be_visible(timeout=SECONDS)
+        expect(main.locator("h1").first).to_be_visible(timeout=SECONDS)
         assert main.locator("img, script, .katex").count() == 0
         assert main.locator('a[href^="javascript"]').count() == 0
         assert main.locator('[data-testid="stAlert"] strong, [data-testid="stAlert"] a').count() == 0
@@ -66,6 +69,36 @@ def test_a_packed_log_is_uploaded_and_explored(page: Page, base_url: str) -> Non
         "buffer": gzip.compress(WORKED.read_bytes()),
     }
     page.locator('input[type="file"]').set_input_files([file])
-    expect(page.locator("h3").first).to_contain_text("51 requests run at L = 9,216", timeout=SECONDS)
+    expect(page.locator("h1").first).to_contain_text("51 requests run at L = 9,216", timeout=SECONDS)
     page.get_by_text("Explore it on the balance page").click()
     expect(page.locator('[data-figure="crossing"]')).to_contain_text("rest 28.529 GiB per rank", timeout=SECONDS)
+
+
+def test_an_uploaded_log_stays_and_a_paste_is_read_at_once(page: Page, base_url: str) -> None:
+    """Files are read as one and shown again after another page; a paste needs no key and no click behind it."""
+    open_log(page, base_url)
+    lines = FilePayload(name="lines.log", mimeType="text/plain", buffer="".join(map(Server().decode, MOMENTS)).encode())
+    boot = FilePayload(name="boot.log", mimeType="text/plain", buffer=WORKED.read_bytes())
+    page.locator('input[type="file"]').set_input_files([boot, lines])
+    verdict = "State pool full 100 % of the time"
+    expect(page.locator("h1").first).to_contain_text(verdict, timeout=SECONDS)
+    expect(page.locator('[data-figure="occupancy"]')).to_contain_text("requests waiting", timeout=SECONDS)
+    page.get_by_role("link", name="Balance", exact=True).click()
+    expect(page.locator('[data-figure="crossing"]')).to_be_visible(timeout=SECONDS)
+    page.get_by_role("link", name="Log", exact=True).click()
+    expect(page.locator("h1").first).to_contain_text(verdict, timeout=SECONDS)
+    expect(page.get_by_text("Shown: boot.log, lines.log.")).to_be_visible()
+    page.get_by_role("button", name="Forget this log").click()
+    expect(page.locator("h1").first).to_contain_text("Why am I clamped?", timeout=SECONDS)
+    box = page.get_by_role("textbox", name="or paste the log")
+    box.focus()
+    page.evaluate(
+        """text => {
+            const data = new DataTransfer();
+            data.setData("text/plain", text);
+            document.activeElement.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true}));
+            document.execCommand("insertText", false, text);
+        }""",
+        Server().decode(MOMENTS[0]),
+    )
+    expect(page.locator("h1").first).to_contain_text(verdict, timeout=SECONDS)

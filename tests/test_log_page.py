@@ -1,0 +1,116 @@
+"""The page Log reads a running server: a simulated hour is named for what it was, and the reader can go on from it."""
+
+import json
+import re
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from sizing.basics.units import count
+from sizing.server.example import FILE, example
+from tests.server_simulation import example_log
+from tests.server_texts import Server
+from tests.test_server_simulation import SETTINGS, hour, starved
+
+TIMEOUT = 120
+STARVED = {
+    "state": r"State pool full (\d+) % of the time",
+    "kv": r"KV short (\d+) % of the time",
+    "cap": r"The cap of 20 requests held (\d+) % of the time",
+    "none": r"No request waited|(?:full|short|short with neither) (0|0\.\d+|1) % of the time",
+}
+
+
+@pytest.fixture
+def page() -> AppTest:
+    """The page, opened without a log."""
+    return AppTest.from_file("../app.py", default_timeout=TIMEOUT).run().switch_page("pages/log.py").run()
+
+
+def words(page: AppTest) -> str:
+    """All words of the page, with the escapes of Markdown taken out."""
+    assert not page.exception
+    shown = [element.value for element in page.main if hasattr(element, "value") and isinstance(element.value, str)]
+    return "\n".join(shown).replace("\\", "")
+
+
+def paste(page: AppTest, text: str, command: str = "") -> str:
+    """What the page says of a text."""
+    page.text_area(key="log_text").set_value(text)
+    page.text_area(key="command_text").set_value(command)
+    return words(page.run())
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("form", ["lines", "scrapes"])
+def test_a_simulated_hour_on_the_page(page: AppTest, name: str, form: str) -> None:
+    """The pool that was starved and for how long, the slots held and the retractions made, within rounding."""
+    truth, setting, why = hour(name), SETTINGS[name], starved(name)
+    said = paste(page, getattr(truth, form))
+    found = re.search(STARVED[why], said)
+    assert found is not None, said[:400]
+    if why != "none":
+        share = max(truth.blocked[kind] for kind in ("rows", "kv"))
+        assert float(found[1]) == pytest.approx(share * 100, abs=4)
+    assert f"held {setting.held}.0 slots a request" in said or why == "none"
+    assert f"| state slots held per running request | {setting.held}.0 |" in said
+    if truth.retracted:
+        assert f"| requests put back, KV being full | {count(truth.retracted)} |" in said
+    else:
+        assert "put back" not in said
+    length = int(re.search(r"\| KV tokens per running request \| ([\d,]+) \|", said)[1].replace(",", ""))  # type: ignore[index]
+    assert length == pytest.approx(truth.tokens_per_request, rel=0.03)
+
+
+def test_the_example_is_what_it_says_it_is() -> None:
+    """A golden boot and the lines of a simulation, made anew."""
+    assert FILE.read_text(encoding="utf-8") == example_log()
+
+
+def test_the_example_is_tried_with_one_click(page: AppTest) -> None:
+    """Verdict, prediction beside measurement, the command with what changed in front, whose numbers they are."""
+    (button,) = [button for button in page.button if button.label == "Try an example"]
+    button.click()
+    said = words(page.run())
+    assert "# State pool full 80 % of the time, KV never above 47 %: r = 2.2045 runs 74 at L = 9,216" in said
+    assert "of the sidebar L = 9,216 alone is taken" in said
+    assert "S = 5 counts one more, the peak between prefill and decode" in said
+    changed, command = [code.value for code in page.main.code][:2]
+    assert changed.splitlines() == ["- --mamba-full-memory-ratio 0.9", "+ --mamba-full-memory-ratio 2.2045"]
+    assert command == example().command.replace("ratio 0.9", "ratio 2.2045")
+    assert "while [" in page.main.code[-1].value  # the recorder
+    (take,) = [button for button in page.button if button.label.startswith("Take L = ")]
+    take.click()
+    said = words(page.run())
+    assert "of the sidebar L = 9,676 alone is taken" in said
+    assert not [button for button in page.button if button.label.startswith("Take L = ")]
+    back = page.switch_page("app.py").run()
+    assert "at L = 9,676" in words(back)
+    assert "State pool full 80 %" in words(back.switch_page("pages/log.py").run())
+
+
+def test_what_a_server_says_without_its_model(page: AppTest) -> None:
+    """The bytes of a slot are asked for, and with them the deployment is known."""
+    text = json.dumps(Server().info(model_path="/models/own"))
+    said = paste(page, text)
+    assert "What another split would run is not known: the bytes of a state slot are in no field" in said
+    page.text_input(key="log_state_bytes").set_value("56171520")
+    assert "74 requests at L = 9,216" in words(page.run())
+    page.text_input(key="log_state_bytes").set_value("many")
+    page.run()
+    assert "a whole number of bytes is needed" in page.error[0].value
+
+
+def test_the_sidebar_of_another_deployment_is_told_apart(page: AppTest) -> None:
+    """What differs is named."""
+    said = paste(page, json.dumps(Server("0.5.22").info()))
+    assert "it differs in" in said
+    assert "release" in said.partition("it differs in")[2][:60]
+
+
+def test_the_end_of_a_server_is_explained(page: AppTest) -> None:
+    """The pin that prevents it, in numbers."""
+    server = Server()
+    lines = hour("state").lines[-40_000:].partition("\n")[2]
+    said = paste(page, f"{json.dumps(server.info())}\n{lines}AssertionError: Can not alloc mamba cache\n")
+    assert "set --max-mamba-cache-size to at least 51 x 5 + 1 = 256." in said
