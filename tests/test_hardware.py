@@ -161,4 +161,5 @@ def test_the_pages_show_them() -> None:
     lacking = AppTest.from_file("../app.py", default_timeout=60)
     lacking.query_params["tp_size"], lacking.query_params["gpu"] = "4", "B300"
     lacking.run()
-    assert "142.8 ± 28.3 GiB are missing on each rank" in lacking.main.markdown[0].value.replace("\\", "")
+    text = "\n".join(markdown.value for markdown in lacking.main.markdown).replace("\\", "")
+    assert "142.8 ± 28.3 GiB are missing on each rank" in text
