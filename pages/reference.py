@@ -9,12 +9,8 @@ from sizing.explain import reference_tables as reference
 from sizing.explain.boots_tables import boots_table, fractions_table
 from sizing.scenario.inputs import INPUTS
 
-NUMBERS = (
-    "measured",
-    "boots",
-    "fractions",
-    "ratio",
-)  # tables of short cells, to be sorted, searched and downloaded; in others words wrap
+# Tables of short cells, to be sorted, searched and downloaded; in others words wrap.
+NUMBERS = ("measured", "boots", "fractions", "inputs", "ratio")
 NOT_COUNTING = {"name", "split", "mamba_full_memory_ratio", "max_mamba_cache_size"}  # its tables show the best split
 
 
@@ -75,6 +71,7 @@ def show_reference(scenario: Scenario) -> None:
             reference.log_constants_table(),
             "The boot log of the worked example gives the two byte constants; which ones depends on how it is read.",
         ),
+        ("inputs", reference.inputs_table(), "What can be set, by the name that links and files use."),
         ("glossary", reference.glossary(), "The words and symbols of these pages."),
         (
             "not-modelled",

@@ -71,7 +71,7 @@ class Settings(NamedTuple):
         return getattr(self, name) if name in self._fields else self.others.get(name)
 
 
-LOG_INPUTS = tuple(name for name, own in INPUTS.items() if own.in_log)
+LOG_INPUTS = tuple(name for name, own in INPUTS.items() if own.log_keys)
 """The inputs that an arguments line fills in."""
 
 

@@ -195,7 +195,7 @@ def _sizes(scenario: Scenario) -> list[str]:
     words = []
     if scenario.attn_dp_size > 1:
         words.append(rules_of(scenario.release).dp_flags.format(n=scenario.attn_dp_size))
-    if scenario.attention == "GQA" or scenario.attn_dp_size > 1:
+    if scenario.attention == "GQA" or scenario.attn_dp_size > 1 or _set(scenario, ["tp_size"]):
         words.append(flag_text("tp_size", scenario.tp_size))
     if _own_context(scenario):
         words.append(flag_text("context_length", scenario.context_length))

@@ -102,7 +102,7 @@ def _input(  # noqa: PLR0913 - each is one column of the registry
     flag: str = "",
     aliases: tuple[str, ...] = (),
     no_flag: str = "",
-    in_log: bool = False,
+    log_keys: tuple[str, ...] = (),
     hint: str = "",
     source: str = "",
     counts: Condition = "always",
@@ -111,7 +111,7 @@ def _input(  # noqa: PLR0913 - each is one column of the registry
     """A field of Scenario; registry.py says what each of these is. Without `widget` it follows from the type."""
     carried: Any = {
         "group": group, "widget": widget, "hidden": hidden, "unit": unit, "flag": flag, "aliases": aliases,
-        "no_flag": no_flag, "in_log": in_log, "hint": hint, "source": source, "counts": counts,
+        "no_flag": no_flag, "log_keys": log_keys, "hint": hint, "source": source, "counts": counts,
     }  # fmt: skip
     return Field(default, title=title, description=help, json_schema_extra={CARRIED: carried}, **bounds)
 
@@ -161,7 +161,7 @@ class Scenario(BaseModel):
         widget="slider",
         unit="tokens",
         flag="--speculative-num-draft-tokens",
-        in_log=True,
+        log_keys=("speculative_num_draft_tokens",),
         ge=0,
         le=MAX_D,
     )
@@ -173,7 +173,7 @@ class Scenario(BaseModel):
         widget="slider",
         flag="--dcp-size",
         aliases=("--decode-context-parallel-size",),
-        in_log=True,
+        log_keys=("dcp_size",),
         ge=1,
         le=MAX_DCP,
     )
@@ -207,7 +207,7 @@ class Scenario(BaseModel):
         group="Deployment",
         flag="--tp-size",
         aliases=("--tensor-parallel-size",),
-        in_log=True,
+        log_keys=("tp_size",),
         ge=1,
         le=1024,
     )
@@ -218,7 +218,7 @@ class Scenario(BaseModel):
         group="Deployment",
         flag="--mamba-ssm-dtype",
         aliases=("SGLANG_MAMBA_SSM_DTYPE",),
-        in_log=True,
+        log_keys=("mamba_ssm_dtype",),
     )
     mamba_conv_dtype: StateDtype = _input(
         "bfloat16",
@@ -234,7 +234,7 @@ class Scenario(BaseModel):
         "run.",
         group="Deployment",
         flag="--kv-cache-dtype",
-        in_log=True,
+        log_keys=("kv_cache_dtype",),
     )
     rest_gib: Rest = _input(
         None,
@@ -373,7 +373,7 @@ class Scenario(BaseModel):
         widget="number",
         hidden=True,
         flag="--mamba-full-memory-ratio",
-        in_log=True,
+        log_keys=("mamba_full_memory_ratio",),
         counts="where the split is by ratio",
         gt=0,
         le=MAX_RATIO,
@@ -387,7 +387,7 @@ class Scenario(BaseModel):
         hidden=True,
         unit="slots",
         flag="--max-mamba-cache-size",
-        in_log=True,
+        log_keys=("max_mamba_cache_size",),
         counts="where the split is pinned",
         ge=1,
         le=MAX_PIN,
@@ -400,7 +400,7 @@ class Scenario(BaseModel):
         group="Serving",
         flag="--mamba-radix-cache-strategy",
         aliases=("--mamba-scheduler-strategy",),
-        in_log=True,
+        log_keys=("mamba_radix_cache_strategy", "mamba_scheduler_strategy"),
         counts="with the radix cache on",
     )
     release: Release = _input(
@@ -443,7 +443,7 @@ class Scenario(BaseModel):
         group="Scheduler and cache",
         unit="tokens",
         flag="--mamba-track-interval",
-        in_log=True,
+        log_keys=("mamba_track_interval",),
         counts="with the radix cache on",
         ge=1,
         le=2**24,
@@ -454,7 +454,7 @@ class Scenario(BaseModel):
         "No prefix reuse: one slot a request.",
         group="Scheduler and cache",
         flag="--disable-radix-cache",
-        in_log=True,
+        log_keys=("disable_radix_cache",),
     )
     disable_overlap_schedule: bool = _input(
         False,
@@ -462,7 +462,7 @@ class Scenario(BaseModel):
         "Turns the overlap scheduler off. Pipeline parallelism turns it off as well.",
         group="Scheduler and cache",
         flag="--disable-overlap-schedule",
-        in_log=True,
+        log_keys=("disable_overlap_schedule",),
     )
     skip_decode_lock: bool = _input(
         False,
@@ -479,7 +479,7 @@ class Scenario(BaseModel):
         group="Ranks and roles",
         flag="--pp-size",
         aliases=("--pipeline-parallel-size",),
-        in_log=True,
+        log_keys=("pp_size",),
         ge=1,
         le=64,
     )
@@ -490,7 +490,7 @@ class Scenario(BaseModel):
         group="Ranks and roles",
         flag="--attn-dp-size",
         aliases=("--attention-data-parallel-size",),
-        in_log=True,
+        log_keys=("attn_dp_size",),
         ge=1,
         le=1024,
     )
@@ -500,7 +500,7 @@ class Scenario(BaseModel):
         "Prefill and decode on servers of their own, or null for one server that does both.",
         group="Ranks and roles",
         flag="--disaggregation-mode",
-        in_log=True,
+        log_keys=("disaggregation_mode",),
     )
     disaggregation_decode_extra_slots: Whole | None = _input(
         None,
@@ -521,7 +521,7 @@ class Scenario(BaseModel):
         "A PD decode server runs without radix cache (S = 1) unless this is set.",
         group="Ranks and roles",
         flag="--disaggregation-decode-enable-radix-cache",
-        in_log=True,
+        log_keys=("disaggregation_decode_enable_radix_cache",),
         counts="on a decode server",
     )
     disaggregation_transfer_backend: Transfer = _input(
@@ -538,7 +538,7 @@ class Scenario(BaseModel):
         "One buffer for both pools. Slots, S and requests are those of the static split.",
         group="Scheduler and cache",
         flag="--enable-unified-memory",
-        in_log=True,
+        log_keys=("enable_unified_memory",),
     )
     enable_hierarchical_cache: bool = _input(
         False,
@@ -562,7 +562,7 @@ class Scenario(BaseModel):
         "Counts where D is above 0. MTP is NEXTN. NGRAM has no draft KV; DFLASH and DSPARK are charged dcp_size times.",
         group="Speculation",
         flag="--speculative-algorithm",
-        in_log=True,
+        log_keys=("speculative_algorithm",),
         counts="with D above 0",
     )
     speculative_num_steps: Whole | None = _input(
@@ -571,7 +571,7 @@ class Scenario(BaseModel):
         "Unset: D - 1. Up to 0.5.6 EAGLE adds rows for what is drafted.",
         group="Speculation",
         flag="--speculative-num-steps",
-        in_log=True,
+        log_keys=("speculative_num_steps",),
         hint="D - 1",
         counts="with D above 0",
         ge=1,
@@ -583,7 +583,7 @@ class Scenario(BaseModel):
         "1 drafts a chain, more a tree. It changes no pool; trees are refused with ReplaySSM and unified memory.",
         group="Speculation",
         flag="--speculative-eagle-topk",
-        in_log=True,
+        log_keys=("speculative_eagle_topk",),
         counts="with D above 0",
         ge=1,
         le=64,
@@ -602,7 +602,7 @@ class Scenario(BaseModel):
         "Positions in a ReplaySSM ring.",
         group="Speculation",
         flag="--linear-replayssm-cache-len",
-        in_log=True,
+        log_keys=("linear_replayssm_cache_len",),
         counts="with ReplaySSM",
         ge=1,
         le=4096,
@@ -654,7 +654,7 @@ class Scenario(BaseModel):
         group="Scheduler and cache",
         unit="tokens",
         flag="--page-size",
-        in_log=True,
+        log_keys=("page_size",),
         ge=1,
         le=4096,
     )
@@ -678,7 +678,7 @@ class Scenario(BaseModel):
         group="Workload",
         unit="requests",
         flag="--max-running-requests",
-        in_log=True,
+        log_keys=("max_running_requests",),
         hint="unset",
         ge=1,
         le=MAX_REQUESTS,
@@ -690,7 +690,7 @@ class Scenario(BaseModel):
         group="Limits",
         unit="tokens per rank",
         flag="--max-total-tokens",
-        in_log=True,
+        log_keys=("max_total_tokens",),
         hint="unset",
         ge=1,
         le=2**40,
@@ -702,7 +702,7 @@ class Scenario(BaseModel):
         group="Limits",
         unit="tokens",
         flag="--context-length",
-        in_log=True,
+        log_keys=("context_length",),
         ge=1,
         le=2**24,
     )

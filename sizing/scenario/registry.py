@@ -63,8 +63,8 @@ class Input(NamedTuple):
     """Its other names: those of older releases, longer ones, a variable beside a flag."""
     no_flag: str
     """Why there is no flag; empty where there is one."""
-    in_log: bool
-    """Whether a boot log's arguments line fills it in, under its flag's names."""
+    log_keys: tuple[str, ...]
+    """Its keys in a boot log's arguments line, the newest release's first; empty where a log does not fill it in."""
     hint: str
     """What an empty box says."""
     counts: Condition
@@ -85,8 +85,3 @@ class Input(NamedTuple):
     def variables(self) -> tuple[str, ...]:
         """The environment variables that set it."""
         return tuple(name for name in (self.flag, *self.aliases) if name and not name.startswith("--"))
-
-    @property
-    def log_keys(self) -> tuple[str, ...]:
-        """Its keys in a log's arguments line; empty where a log does not fill it in."""
-        return tuple(name.removeprefix("--").replace("-", "_") for name in self.names) if self.in_log else ()
