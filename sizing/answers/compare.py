@@ -162,6 +162,8 @@ def story_of(names: tuple[str, ...], found: tuple[Sizing | Refusal, ...]) -> str
     most, least = max(runs, key=lambda name: runs[name]), min(runs, key=lambda name: runs[name])
     lengths = {item.scenario.L for item in found if isinstance(item, Sizing)}
     at = f" at L = {count(lengths.pop())}" if len(lengths) == 1 else ", each at its own L"
+    if any(isinstance(item, Sizing) and item.scenario.rest_source == "estimated" for item in found):
+        at += f" (rest estimated; {EXACT})"
     if runs[most] == runs[least]:
         return f"{requests_text(runs[most])} run with each of {len(runs)}{at}"
     times = f": {runs[most] / runs[least]:.3g} times as many" if runs[least] else ""
