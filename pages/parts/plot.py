@@ -26,7 +26,7 @@ _component = st.components.v2.component(
     "figures",
     html='<div class="figures"></div>',
     css=(HERE / "plot.css").read_text(encoding="utf-8"),
-    js="\n".join((HERE / name).read_text(encoding="utf-8") for name in ("hand.js", "plot.js")),
+    js="\n".join((HERE / name).read_text(encoding="utf-8") for name in ("hand.js", "still.js", "plot.js")),
     isolate_styles=False,  # Plotly puts its own styles into the document's head
 )
 

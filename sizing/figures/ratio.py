@@ -21,6 +21,7 @@ from sizing.figures.theme import (
     inputs,
     layout,
     line,
+    linear_ticks,
     placed,
     points,
     requests_axis,
@@ -43,6 +44,7 @@ BESIDE = (
 )
 # Axes [px] and heights [px] at which the figure is seen: on a page at 1440 and 1920, as a picture, on a review sheet.
 SHOWN_AT = ((385.0, HEIGHT), (625.0, HEIGHT), (1190.0, 720), (770.0, HEIGHT))
+MOST_TICKS = 8  # steps of the axis of requests
 HEADROOM = 1.4  # of the peak; the two lines leave the figure above it
 
 
@@ -57,7 +59,9 @@ def ratio_figure(sizing: Sizing) -> Figure:
     figure["xaxis"] = source_axis(
         "r, --mamba-full-memory-ratio (above 1 is legal)", solved_as(sizing), type="log", **_ratio_ticks(low, high)
     )
-    figure["yaxis"] = axis(requests_axis(sizing), range=[0, top], **({"dtick": 1} if top < FEW / 4 else {}))
+    figure["yaxis"] = axis(
+        requests_axis(sizing), range=[0, top], **linear_ticks(top, MOST_TICKS if top >= MOST_TICKS else int(top))
+    )
     figure["hovermode"] = "x"
     figure["shapes"] = [*_band(plateau), *_own_line(sizing, curve)]
     x = curve.ratio.tolist()
