@@ -6,14 +6,16 @@ from typing import get_args
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from pages.parts import state
 from pages.parts.blocks import data_table, plain, table_text, unbroken
+from pages.parts.carried import AS_SET, AT_BEST, COMPARE_AT
 from pages.parts.frame import show_page
 from pages.parts.kept import KEPT, KEPT_DRAWN, forget_rows, kept_box
 from pages.parts.plot import show_figures
-from pages.parts.presented import presented
-from pages.parts.sheet import show_sheet
+from pages.parts.presented import presented, slide
 from sizing import RefusedError, Scenario, Sizing, solve
-from sizing.answers.compare import differing_inputs, headline_of, names_of, results, solved
+from sizing.answers.compare import at_best, differing_inputs, names_of, results, solved, story_of
+from sizing.answers.recommended import recommended
 from sizing.answers.sweep import SweepInput, axis_of, sweep
 from sizing.exchange.exports import context_csv, curves_json, ratio_csv, result_csv, result_json
 from sizing.exchange.link import kept_to_query, to_query
@@ -28,27 +30,73 @@ FILE, FAULTS = "kept_file", "kept_file_faults"  # the box for a file, and what w
 
 def show_compare(scenario: Scenario) -> None:
     """The page: what was kept, the sweep, and what can be taken away."""
-    kept: list[Scenario] = st.session_state.setdefault(KEPT, [])
+    kept: list[Scenario] = state.noted_first(KEPT, [])
     with st.container():
-        _side_by_side(tuple(kept or [scenario]), kept=bool(kept))
-    if not presented():
-        _keep_and_load(kept)
+        if kept:
+            _side_by_side(tuple(kept))
+        elif not presented():
+            _invite(scenario)
+    if presented() and kept:
+        return
+    if presented():
+        _sweep(scenario)
+        return
+    _keep_and_load(kept)
     _sweep(scenario)
-    if not presented():
-        _take_away(scenario)
+    _take_away(scenario)
 
 
-def _side_by_side(scenarios: tuple[Scenario, ...], *, kept: bool) -> None:
+def _invite(scenario: Scenario) -> None:
+    """What to do where nothing is kept, with two comparisons that are ready."""
+    st.markdown("# Which would you take?\n\n" + plain(INVITATION))
+    left, right = st.columns(2)
+    left.button(READY_CHANGE, key="ready_change", on_click=_ready, args=(_with_change(scenario),), width="stretch")
+    right.button(READY_DCP, key="ready_dcp", on_click=_ready, args=(DCP_PAIR,), width="stretch")
+
+
+INVITATION = (
+    "Nothing is kept yet. Keep this scenario with “Keep” at the top right, change an input, keep again: up to six "
+    "stand here on the same axes and in one table. Or begin with one of these:"
+)
+READY_CHANGE = "This scenario, as set and with the recommended change"
+READY_DCP = "Kimi-K3 at L = 32K, on dcp_size 1 and on dcp_size 4"
+DCP_PAIR = (Scenario(L=2**15), Scenario(L=2**15, dcp_size=4))
+
+
+def _with_change(scenario: Scenario) -> tuple[Scenario, ...]:
+    try:
+        found = recommended(solve(scenario))
+    except RefusedError:
+        return (scenario,)
+    return (scenario, found.scenario) if found is not None and found.change else (scenario,)
+
+
+def _ready(scenarios: tuple[Scenario, ...]) -> None:
+    state.note(KEPT, list(scenarios))
+    forget_rows()
+
+
+def _side_by_side(kept: tuple[Scenario, ...]) -> None:
+    place = st.container()
+    ways = (AS_SET, AT_BEST)
+    draw = partial(st.radio, "Compare them", ways, horizontal=True, label_visibility="collapsed")
+    at = kept_box(COMPARE_AT, AS_SET, draw, ways)
+    scenarios = at_best(kept) if at == AT_BEST else kept
     names, found = names_of(scenarios), solved(scenarios)
-    headline = headline_of(found) if kept else "Nothing is kept yet: this is the scenario as it is set"
-    st.markdown(f"### {plain(headline)}")
+    story = story_of(names, found)
+    place.markdown(f"# {plain(story)}")
     sizings = {name: item for name, item in zip(names, found, strict=True) if isinstance(item, Sizing)}
     if sizings:
-        show_figures({"compare": (compare_figure(sizings), headline)}, key="compare_figures")
+        figure = slide(compare_figure(sizings)) if presented() else compare_figure(sizings, story)
+        show_figures({"compare": (figure, story)}, key="compare_figures")
+    if presented():
+        set_to = [(name, recommended(item)) for name, item in sizings.items()]
+        st.caption(plain("\n".join(f"{name}: {one.flag}" for name, one in set_to if one is not None)))
+        return
     columns = ("", *unbroken(names))
     parts = [table_text(columns, ((row.quantity, *row.cells) for row in results(found)))]
     if differ := differing_inputs(scenarios):
-        parts += ["#### In what they differ", table_text(columns, ((row.quantity, *row.cells) for row in differ))]
+        parts += ["## In what they differ", table_text(columns, ((row.quantity, *row.cells) for row in differ))]
     parts.append(plain("Requests are those of the whole deployment, slots and GiB those of one rank."))
     st.markdown("\n\n".join(parts))
 
@@ -67,13 +115,13 @@ def _keep_and_load(kept: list[Scenario]) -> None:
         save.download_button("Save to a file", to_file(kept), "scenarios.json", "application/json", on_click="ignore")
     title = "Load from a file (it replaces what is kept)"
     file = load.file_uploader(title, type="json", max_upload_size=1, key=FILE, on_change=_load)
-    if file is not None and st.session_state.get(FAULTS):
-        st.error(plain(st.session_state[FAULTS]))
+    if file is not None and state.noted(FAULTS):
+        st.error(plain(state.noted(FAULTS)))
 
 
 def _rows(kept: list[Scenario]) -> None:
     """A line for each: its name, its place, its removal, and the way to the balance page."""
-    drawn, last = st.session_state.setdefault(KEPT_DRAWN, 0), len(kept) - 1
+    drawn, last = state.noted_first(KEPT_DRAWN, 0), len(kept) - 1
     for at, (scenario, shown) in enumerate(zip(kept, names_of(tuple(kept)), strict=True)):
         name, up, down, remove, open_ = st.columns([8, 1, 1, 1, 1], vertical_alignment="center")
         key = f"kept_name_{drawn}_{at}"
@@ -109,47 +157,47 @@ def _link(kept: list[Scenario], place: DeltaGenerator) -> None:
 
 def _still(drawn: int) -> bool:
     """Whether the list still stands as it did when a row was drawn: what a browser says of an older row is too late."""
-    return drawn == int(st.session_state[KEPT_DRAWN])
+    return drawn == int(state.noted(KEPT_DRAWN))
 
 
 def _rename(drawn: int, at: int, key: str) -> None:
     """A name that a scenario can have is taken; of any other the page says why it is none."""
     if not _still(drawn):
         return
-    kept = st.session_state[KEPT]
-    named = changed(kept[at], name=st.session_state[key])
+    kept = state.noted(KEPT)
+    named = changed(kept[at], name=state.noted(key))
     if isinstance(named, Scenario):
         kept[at] = named
 
 
 def _move(drawn: int, at: int, by: int) -> None:
     if _still(drawn):
-        kept = st.session_state[KEPT]
+        kept = state.noted(KEPT)
         kept[at], kept[at + by] = kept[at + by], kept[at]
         forget_rows()
 
 
 def _remove(drawn: int, at: int) -> None:
     if _still(drawn):
-        del st.session_state[KEPT][at]
+        del state.noted(KEPT)[at]
         forget_rows()
 
 
 def _load() -> None:
     """What is in the file takes the place of what is kept, or what is wrong with it is remembered."""
-    file = st.session_state[FILE]
+    file = state.noted(FILE)
     if file is None:
         return
     found = from_file(file.getvalue()[: MAX_LENGTH + 1].decode("utf-8", "replace"))
-    st.session_state[FAULTS] = "\n".join(problem.sentence for problem in found if not isinstance(problem, Scenario))
-    if not st.session_state[FAULTS]:
-        st.session_state[KEPT] = found
+    state.note(FAULTS, "\n".join(problem.sentence for problem in found if not isinstance(problem, Scenario)))
+    if not state.noted(FAULTS):
+        state.note(KEPT, found)
         forget_rows()
 
 
 def _sweep(scenario: Scenario) -> None:
     """What runs over any two inputs, at every cell the integer of a solve of its own."""
-    st.markdown("#### Sweep: what runs over two inputs" + ("" if presented() else ", all else as in the sidebar"))
+    st.markdown("## Sweep: what runs over two inputs, all else as in the sidebar")
     left, right = st.columns(2)
     x = kept_box("sweep_x", SWEPT[0], partial(left.selectbox, "Across", SWEPT, format_func=label), SWEPT)
     y = kept_box("sweep_y", SWEPT[1], partial(right.selectbox, "Up", SWEPT, format_func=label), SWEPT)
@@ -169,9 +217,8 @@ def _sweep(scenario: Scenario) -> None:
 
 
 def _take_away(scenario: Scenario) -> None:
-    """The review sheet, made when it is asked for, and the numbers."""
-    st.markdown("#### Take it away: a review sheet, or the numbers of the scenario of the sidebar")
-    show_sheet(scenario)
+    """The numbers of the scenario of the sidebar as files."""
+    st.markdown("## The numbers of the scenario of the sidebar, as files")
     try:
         sizing = solve(scenario)
     except RefusedError:

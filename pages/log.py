@@ -9,13 +9,16 @@ from typing import Any, NamedTuple
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from pages.parts import state
 from pages.parts.blocks import plain, table_text
 from pages.parts.frame import show_page
+from pages.parts.hardware import show_boot_memory
 from pages.parts.inputs import take_inputs
-from pages.parts.kept import fill, kept_box
+from pages.parts.kept import kept_box
 from pages.parts.paste import read_on_paste
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented
+from pages.parts.state import fill
 from sizing import Scenario, read_scenario
 from sizing.answers import limit_panel as lifts
 from sizing.basics.units import count
@@ -84,6 +87,7 @@ def show_log(scenario: Scenario) -> None:
             show_figures({"occupancy": (figure, found.sentences[0])}, key="occupancy")
         st.markdown("\n\n".join(_measured(found.answer.serving)))
     if found.found is not None and found.boot is not None and found.printed:
+        show_boot_memory(found.boot, found.found, scenario.gpu)
         st.markdown("\n\n".join(_tables(found.boot, found.found, found.answer)))
     _recorder()
 
@@ -148,12 +152,12 @@ def _files(place: DeltaGenerator) -> list[Any]:
 
 def _try() -> None:
     for box, text in zip((TEXT, COMMAND), example(), strict=True):
-        st.session_state[box] = text
+        state.note(box, text)
         fill(box, text)
 
 
 def _forget() -> None:
-    st.session_state.pop(READ, None)
+    state.forget(READ)
 
 
 PASTED = "pasted text"
@@ -162,7 +166,7 @@ PASTED = "pasted text"
 def _read(files: list[Any], pasted: str) -> Given | None:
     """What is there now, or an uploaded file that was read before the page was left; the same is not read again."""
     what = (tuple(file.file_id for file in files), pasted.strip())
-    kept = st.session_state.get(READ)
+    kept = state.noted(READ)
     if kept is not None and (kept[0] == what or (kept[0][0] and not files)):
         given: Given = kept[1]
         return given
@@ -177,7 +181,7 @@ def _read(files: list[Any], pasted: str) -> Given | None:
     name = ", ".join(file.name for file in files[:3]) + (", ..." if len(files) > 3 else "") or PASTED
     given = Given(name, read_texts(_texts(files, pasted), show))
     bar.empty()
-    st.session_state[READ] = what, given
+    state.note(READ, (what, given))
     return given
 
 
@@ -366,4 +370,4 @@ def _command_alone(scenario: Scenario, command: Command) -> None:
         st.page_link("app.py", label=label, query_params=to_query(found), icon="⚖️")
 
 
-show_page("Why am I clamped?", show_log)
+show_page("Why am I clamped?", show_log, counting=("L",))

@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from pages.parts import state
 from pages.parts.blocks import data_table, plain, table_text
 from pages.parts.frame import show_page
 from pages.parts.inputs import OWN, take_suggested
@@ -31,6 +32,11 @@ from sizing.scenario.from_model import (
 from sizing.scenario.inputs import DEFAULTS, read_scenario, widths_of
 
 MAX_UPLOAD_MB = MAX_FILE_BYTES // 2**20
+# What `widths_of` takes, and the model.
+COUNTING = (
+    "model", "tp_size", "attn_dp_size", "dcp_size", "pp_size", "mamba_ssm_dtype", "mamba_conv_dtype", "kv_cache_dtype",
+    "release", "draft_kv_layers",
+)  # fmt: skip
 MAX_NAME = 60  # characters of a name from a file
 
 
@@ -53,13 +59,13 @@ def show_model(scenario: Scenario) -> None:
 
 def _kept() -> dict[str, Any]:
     """What was uploaded or pasted, kept over page changes: `files` by name, and `text`."""
-    kept: dict[str, Any] = st.session_state.setdefault("kept_config", {"files": {}, "text": ""})
+    kept: dict[str, Any] = state.noted_first("kept_config", {"files": {}, "text": ""})
     return kept if kept["files"] or kept["text"] else {}
 
 
 def _given() -> tuple[str | bytes, ...]:
     """config.json, and hf_quant_config.json where it is there; empty for nothing."""
-    kept = st.session_state["kept_config"]
+    kept = state.noted("kept_config")
     st.file_uploader(
         "config.json, with hf_quant_config.json where the checkpoint has one",
         type="json",
@@ -68,8 +74,7 @@ def _given() -> tuple[str | bytes, ...]:
         key="config_files",
         on_change=_take_files,
     )
-    if "config_text" not in st.session_state:
-        st.session_state["config_text"] = kept["text"]
+    state.noted_first("config_text", kept["text"])
     st.text_area("or paste config.json", key="config_text", height=120, on_change=_take_text, placeholder="{...}")
     files = kept["files"]
     if not files:
@@ -85,24 +90,24 @@ def _given() -> tuple[str | bytes, ...]:
 
 def _take_files() -> None:
     """Keep what was uploaded; a page that is left takes the boxes with it, but not this."""
-    uploaded = st.session_state["config_files"]
+    uploaded = state.noted("config_files")
     if uploaded:
-        st.session_state["kept_config"]["files"] = {file.name: file.getvalue() for file in uploaded}
+        state.noted("kept_config")["files"] = {file.name: file.getvalue() for file in uploaded}
         _take_dtypes()
 
 
 def _take_text() -> None:
-    st.session_state["kept_config"]["text"] = st.session_state["config_text"]
+    state.noted("kept_config")["text"] = state.noted("config_text")
     _take_dtypes()
 
 
 def _forget_files() -> None:
-    st.session_state["kept_config"]["files"] = {}
+    state.noted("kept_config")["files"] = {}
 
 
 def _take_dtypes() -> None:
     """A model that is given brings its own dtypes and context, as one that is chosen does."""
-    kept = st.session_state["kept_config"]
+    kept = state.noted("kept_config")
     files = {name.lower(): data for name, data in kept["files"].items()}
     config = next((data for name, data in files.items() if name != QUANTISATION), kept["text"])
     try:
@@ -232,4 +237,4 @@ def _rows() -> Any:
     return catalogue_rows()
 
 
-show_page("Model", show_model)
+show_page("Model", show_model, COUNTING)

@@ -6,8 +6,12 @@ from pages.parts.blocks import data_table, plain, table
 from pages.parts.frame import show_page
 from sizing import Scenario
 from sizing.explain import reference_tables as reference
+from sizing.explain.boots_tables import boots_table, fractions_table
+from sizing.scenario.inputs import INPUTS
 
-NUMBERS = ("measured", "ratio")  # tables of short cells, to be sorted, searched and downloaded; in others words wrap
+# Tables of short cells, to be sorted, searched and downloaded; in others words wrap.
+NUMBERS = ("measured", "boots", "fractions", "inputs", "ratio")
+NOT_COUNTING = {"name", "split", "mamba_full_memory_ratio", "max_mamba_cache_size"}  # its tables show the best split
 
 
 def show_reference(scenario: Scenario) -> None:
@@ -23,6 +27,16 @@ def show_reference(scenario: Scenario) -> None:
             "rest",
             reference.measured_doubts_table(),
             "No report gives rest, the memory that both pools share, so each prediction had to assume one.",
+        ),
+        (
+            "boots",
+            boots_table(),
+            "What rest is estimated at before the first boot, beside boots on which it can be read.",
+        ),
+        (
+            "fractions",
+            fractions_table(),
+            "The rule for mem_fraction_static follows release, GPU, TP and model; these logs print what it gave.",
         ),
         (
             "slots",
@@ -57,6 +71,7 @@ def show_reference(scenario: Scenario) -> None:
             reference.log_constants_table(),
             "The boot log of the worked example gives the two byte constants; which ones depends on how it is read.",
         ),
+        ("inputs", reference.inputs_table(), "What can be set, by the name that links and files use."),
         ("glossary", reference.glossary(), "The words and symbols of these pages."),
         (
             "not-modelled",
@@ -83,4 +98,4 @@ def show_reference(scenario: Scenario) -> None:
             table(found.columns, found.rows, note=found.note)
 
 
-show_page("Reference", show_reference)
+show_page("Reference", show_reference, INPUTS.keys() - NOT_COUNTING)

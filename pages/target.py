@@ -14,7 +14,6 @@ from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented
 from pages.parts.rest import asked_for_rest
-from pages.parts.sheet import show_sheet
 from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX, wanted
 from sizing import RefusedError, Scenario, solve
 from sizing.answers.carrying_settings import Want
@@ -60,9 +59,6 @@ def show_target(scenario: Scenario) -> None:
     if scenario.model:
         alone = wants[0] if len(wants) == 1 and wants[0].L == scenario.L else None
         show_hardware(scenario, alone.requests if alone else None)
-    if not presented():
-        st.markdown("#### Take it away: a review sheet")
-        show_sheet(scenario)
 
 
 def _fleet(scenario: Scenario) -> None:

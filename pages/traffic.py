@@ -9,6 +9,7 @@ from typing import Any, TypeVar, get_args
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from pages.parts import state
 from pages.parts.blocks import plain, table_text, unbroken
 from pages.parts.carried import TRAFFIC_LINK, fleet_link
 from pages.parts.fleet import show_fleet
@@ -57,7 +58,7 @@ def show_traffic(scenario: Scenario) -> None:
     if not isinstance(workload, Workload):
         first.error(plain("\n".join(problem.sentence for problem in workload)))
         return
-    st.session_state[TRAFFIC_LINK] = workload_to_query(workload)
+    state.note(TRAFFIC_LINK, workload_to_query(workload))
     mix = (_asked_for(own, boxes) if own else None) or mix_of_workload(workload)
     stated, workload = workload, with_waiting(workload, mix.times)
     try:
@@ -116,9 +117,9 @@ def _typed(place: DeltaGenerator, name: str, first: str, placeholder: str | None
 
 def _own() -> Mix | None:
     """The traffic of a file that was given; a fault is said and the shape stands in."""
-    state = st.session_state
     if presented():
-        return state.get(OWN)
+        own: Mix | None = state.noted(OWN)
+        return own
     file = st.file_uploader(
         "Your own requests: a trace, a benchmark's result file or a histogram (CSV, JSON lines, JSON, Parquet)",
         type=KINDS,
@@ -128,9 +129,9 @@ def _own() -> Mix | None:
     )
     if file is not None:
         _take(file)
-    if fault := state.get(FAULT):
+    if fault := state.noted(FAULT):
         st.error(plain(fault))
-    mix: Mix | None = state.get(OWN)
+    mix: Mix | None = state.noted(OWN)
     if mix is not None and file is None:
         st.caption(plain(f"Shown: {mix.name}."))
         st.button("Forget this traffic", on_click=_forget)
@@ -147,32 +148,32 @@ def _asked_for(own: Mix, boxes: DeltaGenerator) -> Mix:
 
 
 def _forget() -> None:
-    for key in (OWN, READ, UNKNOWN, FAULT):
-        st.session_state.pop(key, None)
+    state.forget(OWN, READ, UNKNOWN, FAULT)
 
 
 def _take(file: Any) -> None:
     """Read an uploaded file once, and once more with other columns."""
-    state = st.session_state
-    if UNKNOWN not in state:
-        state[UNKNOWN] = _tried(file, _unknown) or []
-    chosen = _chosen(state[UNKNOWN]) if state[UNKNOWN] else Columns()
-    if (state[UNKNOWN] and not chosen.found) or state.get(READ) == chosen:
+    unknown: list[str] | None = state.noted(UNKNOWN)
+    if unknown is None:
+        unknown = _tried(file, _unknown) or []
+        state.note(UNKNOWN, unknown)
+    chosen = _chosen(unknown) if unknown else Columns()
+    if (unknown and not chosen.found) or state.noted(READ) == chosen:
         return
-    state[READ] = chosen
-    state[OWN] = _tried(file, partial(_mix, chosen))
+    state.note(READ, chosen)
+    state.note(OWN, _tried(file, partial(_mix, chosen)))
 
 
 def _tried(file: Any, read: Callable[[Path, str], Result]) -> Result | None:
     """What is read of an uploaded file; None for a fault, which is kept to be said."""
-    st.session_state.pop(FAULT, None)
+    state.forget(FAULT)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace"
         path.write_bytes(file.getbuffer())
         try:
             return read(path, file.name)
         except TraceError as fault:
-            st.session_state[FAULT] = str(fault)
+            state.note(FAULT, str(fault))
             return None
 
 

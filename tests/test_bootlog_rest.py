@@ -10,7 +10,8 @@ from sizing.basics.units import GIB
 from sizing.bootlog import Measured
 from sizing.bootlog.measure import Printed, share, total
 from sizing.bootlog.rank_facts import RankFacts
-from sizing.bootlog.rest import ADDED_TOKENS, ADDS_TOKENS, Charging, gap_gib, rest_from_pools, rest_from_weights
+from sizing.bootlog.rest import Charging, gap_gib, rest_from_pools, rest_from_weights
+from sizing.engine.kv import HEADROOM_BUFFER
 from sizing.engine.requests import requests_charged
 from sizing.engine.resolve import resolution
 from sizing.engine.slots import is_pinned, ratio_is_ignored
@@ -32,8 +33,8 @@ def printed(scenario: Scenario, split: Split) -> RankFacts:
     slots, rows = split.slots, split.kv_rows
     state = total([rounded((slots + 1) * part) for part in (costs.conv, costs.ssm)])
     added = 0
-    if scenario.release in ADDS_TOKENS and scenario.D and scenario.speculative_algorithm != "NGRAM":
-        added = split.admitted * (STEPS * TOPK + scenario.D) + ADDED_TOKENS
+    if rules_of(scenario.release).eagle_headroom and scenario.D and scenario.speculative_algorithm != "NGRAM":
+        added = split.admitted * (STEPS * TOPK + scenario.D) + HEADROOM_BUFFER
     shown, page = rows + added, scenario.page_size
     halves = 1 if scenario.attention == "MLA" else 2
     kv = total([rounded((shown + page) * costs.target_token / halves)] * halves)

@@ -170,7 +170,10 @@ def test_flag(text: str, values: dict[str, Any]) -> None:
         ("sglang serve --tp eight", "--tp must be a whole number, not “eight”. It was left out."),
         ("sglang serve --page-size", "--page-size has no value. Give it one, or remove it."),
         ("sglang serve --page-size --tp 8", "--page-size has no value. Give it one, or remove it."),
-        ("sglang serve --mem-fraction-static 85", "--mem-fraction-static must be above 0 and at most 1, not “85”."),
+        (
+            "sglang serve --mem-fraction-static 85",
+            "--mem-fraction-static must be less than 1, not “85.0”. It was left out.",
+        ),
         (
             "sglang serve --speculative-algorithm DFLASH",
             "--speculative-algorithm is there without --speculative-num-draft-tokens: enter D, the draft tokens that "

@@ -20,6 +20,7 @@ from sizing.figures import DARK, LIGHT, painted
 from sizing.figures.beside import spread, wrapped
 from sizing.figures.compare import compare_figure
 from sizing.sheet import sheet_of
+from tests.test_pages import component_data
 
 TIMEOUT = 60  # seconds; the harness gives three unless told otherwise
 THREE = (Scenario(), Scenario(split="balanced"), Scenario(mamba_radix_cache_strategy="extra_buffer_lazy", L=32_768))
@@ -46,7 +47,9 @@ def test_scenarios_are_kept_and_compared(balance: AppTest) -> None:
     page = balance.switch_page("pages/compare.py").run()
     assert not page.exception
     text = words(page)
-    assert "2 side by side" in text
+    assert (
+        "# 74 run (Kimi-K3, TP8, balanced) beside 51 (Kimi-K3, TP8, r = 0.9) at L = 9,216: 1.45 times as many" in text
+    )
     assert "| runs at L | 51 | 74 (+23) |" in text
     assert "Kimi-K3, TP8, balanced" in text
     assert "| Split by | ratio | balanced |" in text
@@ -59,7 +62,7 @@ def test_seven_cannot_be_kept(balance: AppTest) -> None:
     for _ in range(6):
         balance.button(key="keep").click().run()
     assert balance.button(key="keep").disabled
-    assert balance.button(key="keep").label == "6 are kept"
+    assert balance.button(key="keep").label == "Keep (6, full)"
 
 
 def test_results_are_those_of_solve() -> None:
@@ -124,7 +127,7 @@ def test_compare_figure_marks_each_at_its_own_length() -> None:
     assert (marks["x"], marks["y"], marks["text"]) == ([9216, 32_768], [51, 35], ["<b>51</b>", "<b>35</b>"])
     for name, L, runs in (("one", 9216, 51), ("two", 32_768, 35)):
         assert traces[name]["y"][traces[name]["x"].index(L)] == runs
-    assert set(traces["names"]["text"]) == {"one", "two", "far"}
+    assert set(traces["names"]["text"]) == {"<b>51</b> one", "<b>35</b> two", "far"}
 
 
 def test_six_lines_differ_in_colour_dash_and_mark() -> None:
@@ -217,10 +220,12 @@ def test_a_presented_page_has_nothing_to_press(page: str) -> None:
     shown.query_params[WANT] = "96"
     shown.run().switch_page(f"pages/{page}.py").run()
     assert not shown.exception
-    said = {"compare": "3 side by side", "target": "96 requests of L = 9,216 do not fit: at most 74."}
+    said = {
+        "compare": "74 run (Kimi-K3, TP8, balanced) beside 35",
+        "target": "96 requests of L = 9,216 do not fit: at most 74.",
+    }
     assert said[page] in words(shown)
-    assert len(shown.get("bidi_component")) == {"compare": 2, "target": 0}[page]
-    drawn = {element.type for element in shown.main}
+    drawn = {element.type for element in shown.main if element.key != "leave"}
     boxes = {"text_input", "text_area", "selectbox", "button", "download_button", "file_uploader", "page_link"}
     assert not drawn & boxes
 
@@ -232,10 +237,11 @@ def test_the_button_presents_with_what_is_kept_and_wanted() -> None:
     page.query_params[WANT] = "96\n32K 16"
     page.run().button(key="keep").click().run()
     page.switch_page("pages/compare.py").run().selectbox(key="sweep_y").select("dcp_size").run()
+    page.button(key="remove_0").click().run()
     page.button(key="present").click().run()
-    assert set(page.query_params) == {"D", KEPT, WANT, PRESENT}
+    assert set(page.query_params) == {"D", WANT, PRESENT}
     assert page.query_params[WANT] == "96\n32K 16"
-    assert "Requests that run over L and --dcp-size." in page.get("bidi_component")[1].proto.json
+    assert "Requests that run over L and --dcp-size." in component_data(page.get("bidi_component")[-1])
 
 
 def test_a_row_that_is_gone_changes_nothing(balance: AppTest) -> None:
@@ -320,7 +326,7 @@ def test_a_target_that_cannot_be_read_is_left_off_the_sheet() -> None:
 @pytest.mark.parametrize(
     ("query", "columns"),
     [
-        ((kept_to_query(THREE) or {})[KEPT], "3 side by side"),
+        ((kept_to_query(THREE) or {})[KEPT], "74 run (Kimi-K3, TP8, balanced) beside 35"),
         ('{"scenarios": [{"L": 0}]}', "Nothing is kept yet"),
     ],
 )

@@ -20,12 +20,11 @@ from sizing.exchange.exports import (
     UNITS,
     context_csv,
     curves_json,
-    figure_json,
     ratio_csv,
     result_csv,
     result_json,
 )
-from sizing.figures import DARK, LIGHT, crossing_figure, memory_figure, ratio_figure
+from sizing.figures import DARK, LIGHT, crossing_figure, memory_figure, painted, ratio_figure
 from sizing.scenario.inputs import FIELDS
 
 CASES: list[dict[str, Any]] = [
@@ -172,6 +171,6 @@ def test_result_as_json_is_what_the_command_line_prints(
 @pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
 def test_a_figure_is_what_plotly_reads(build: Any, palette: dict[str, str]) -> None:
     """Plotly's own checks take every trace and every setting, and no colour name is left."""
-    text = figure_json(build(solve(Scenario())), palette)
+    text = json.dumps(painted(build(solve(Scenario())), palette), allow_nan=False)
     assert '"@' not in text
     assert go.Figure(json.loads(text)).layout.title.text

@@ -2,6 +2,7 @@
 
 import json
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from sizing import Scenario, Split, solve
-from sizing.answers.fleet import AS_SET, BALANCED, BEST, Carrier, FleetWanted, carriers, fleet_of, overloaded
+from sizing.answers.fleet import AS_SET, BALANCED, BEST, Carrier, FleetWanted, carriers, fleet_of, overloaded, peak_of
 from sizing.cli.main import main
 from sizing.exchange.fleet_text import fleet_from_query, fleet_to_query, read_fleet
 from sizing.explain.fleet_words import fleet_headline, fleet_rows
@@ -22,7 +23,8 @@ from sizing.traffic.running import carriers_of, traffic_of
 from sizing.traffic.workload import Workload, mix_of_workload
 from tests.conftest import Run
 from tests.test_figures import EDGES
-from tests.test_properties import examples
+from tests.test_printed_flags import held, runs, with_flags
+from tests.test_properties import examples, scenarios
 
 DEPLOYMENTS: list[dict[str, Any]] = [
     *EDGES,
@@ -36,18 +38,37 @@ DEPLOYMENTS: list[dict[str, Any]] = [
 
 @given(st.integers(1, 10**8), st.lists(st.integers(0, 5000), min_size=1, max_size=5), st.integers(0, 6))
 @examples(60)
-def test_one_server_fewer_does_not_carry_it(users: int, runs: list[int], width: int) -> None:
+def test_one_server_fewer_does_not_carry_it(users: int, carried: list[int], width: int) -> None:
     """And more that run never take more GPUs."""
     scenario = Scenario(tp_size=2**width, model="")
-    fleet = fleet_of(FleetWanted(users=users), [Carrier(str(at), "", one) for at, one in enumerate(runs)], scenario)
+    fleet = fleet_of(FleetWanted(users=users), [Carrier(str(at), "", one) for at, one in enumerate(carried)], scenario)
     for row in fleet.rows:
         if row.replicas is None:
             assert row.runs == 0
             continue
         assert row.replicas * row.runs >= users > (row.replicas - 1) * row.runs
         assert row.gpus == row.replicas * 2**width
-    carried = sorted((row for row in fleet.rows if row.gpus), key=lambda row: row.runs)
-    assert [row.gpus for row in carried] == sorted((row.gpus or 0 for row in carried), reverse=True)
+    rising = sorted((row for row in fleet.rows if row.gpus), key=lambda row: row.runs)
+    assert [row.gpus for row in rising] == sorted((row.gpus or 0 for row in rising), reverse=True)
+
+
+@given(scenarios(), st.integers(1, 10**6))
+@examples(60)
+def test_a_fleet_of_any_deployment(scenario: Scenario, users: int) -> None:
+    """Every flag, fed back, runs what is said; the fewest servers carry it; the best split takes least."""
+    sizing = solve(scenario)
+    ways = carriers(sizing)
+    for carrier in ways:
+        if not carrier.flag.endswith("unset"):
+            flags = [f"--{flag}" for flag in carrier.flag.removeprefix("--").split(" --")]
+            assert runs(with_flags(held(sizing), *flags)) * scenario.attn_dp_size == carrier.runs, carrier
+    fleet = fleet_of(FleetWanted(users=users), ways, scenario)
+    for row in fleet.rows:
+        if row.replicas is not None:
+            assert row.replicas * row.runs >= users > (row.replicas - 1) * row.runs
+    best = fleet.row(BEST)
+    taken = [row.gpus for row in fleet.rows if row.gpus is not None]
+    assert best is None or best.gpus is None or best.gpus == min(taken)
 
 
 @pytest.mark.parametrize("values", DEPLOYMENTS, ids=str)
@@ -136,7 +157,7 @@ def test_what_is_wanted(values: dict[str, str], wanted: int) -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"arrival_rate": "3"}, "go together"),
+        ({"time_in_system": "3"}, "needs the arrival rate"),
         ({"users": "5", "arrival_rate": "3", "time_in_system": "1"}, "give one or the other"),
         ({"arrival_rate": "1e9", "time_in_system": "1e9"}, "above 100,000,000 requests"),
         ({"users": "0"}, "must be 1 or more"),
@@ -150,6 +171,28 @@ def test_what_cannot_be_wanted(values: dict[str, str], words: str) -> None:
     found = read_fleet(values)
     assert isinstance(found, list)
     assert words in found[0].sentence
+
+
+def test_an_arrival_rate_alone(sizing_command: Run) -> None:
+    """51 run as set and 74 at best: at 3 a second each may stay 17 s and 24.7 s. For a shape too, and in JSON."""
+    status, printed, _ = sizing_command("target", "-", "64", "--arrival-rate", "3", stdin="{}")
+    assert status == 0
+    assert "where each stays 17.0 s as set, 24.7 s at the best way found in the mean, or less" in printed
+    status, printed, _ = sizing_command("traffic", "-", "chat", "--arrival-rate", "3", "--json", stdin="{}")
+    assert (status, json.loads(printed)["fleet"]) == (0, None)
+    status, printed, _ = sizing_command("traffic", "-", "chat", "--arrival-rate", "3", stdin="{}")
+    assert "At 3 requests/s one server keeps up" in printed
+
+
+@given(st.floats(0.01, 3000))
+@examples(60)
+def test_peaks_of_arrivals_at_random(mean: float) -> None:
+    """The least number that a Poisson one stays at or below 99 % of the time, added up term by term."""
+    term, reached, at = Decimal(-mean).exp(), Decimal(0), 0
+    while (reached := reached + term) < Decimal("0.99"):
+        at += 1
+        term = term * Decimal(mean) / at
+    assert peak_of(mean) == at
 
 
 def test_hostile_links() -> None:

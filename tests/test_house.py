@@ -42,6 +42,8 @@ def public_definitions() -> Iterator[tuple[str, ast.Module | ast.ClassDef | ast.
         yield f"{path.relative_to(ROOT)}", module
         for node in module.body:
             if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
+                if any(isinstance(name, ast.Name) and name.id == "overload" for name in node.decorator_list):
+                    continue  # its words are those of the function it overloads
                 yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from sizing.explain.boots_tables import boots_table, fractions_table
 from sizing.memory.before_load import Hardware, NotEstimatedError, before_load
 from sizing.memory.boots import BOOTS, PRINTED, Boot, Printed
 
@@ -45,3 +46,16 @@ def test_unified_memory_needs_what_is_available() -> None:
     assert len(GB10) == 1
     with pytest.raises(NotEstimatedError, match="MemAvailable"):
         before_load(Hardware(memory_mib=GB10[0].memory_mib, unified=True), ranks=1)
+
+
+def test_the_reference_tables_hold_every_boot() -> None:
+    """Predicted beside seen, errors as printed; the sentence below gives the median and the worst."""
+    rests, fractions = boots_table(), fractions_table()
+    assert [row[0] for row in rests.rows] == [boot.name for boot in BOOTS]
+    at = {name: rests.columns.index(name) for name in ("estimated [GiB]", "seen [GiB]", "error [%]")}
+    for row in rests.rows:
+        estimated, seen, error = (float(row[column]) for column in at.values())
+        assert error == pytest.approx((estimated / seen - 1) * 100, abs=0.15)
+    assert "0.3% at the median and 2.8% at worst" in rests.note
+    for row, item in zip(fractions.rows, PRINTED, strict=True):
+        assert (row[4] == row[5]) or item.how == "from pools"

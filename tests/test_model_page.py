@@ -165,5 +165,5 @@ def test_filled_fields_are_not_shown_as_boxes(page: AppTest) -> None:
     """With a model chosen its bytes cannot be typed over; without one they can."""
     boxes = {widget.key for widget in page.text_input}
     assert not boxes & set(FILLED)
-    typed = page.selectbox(key="model").set_value("").run()
+    typed = page.selectbox(key="model").set_value("").run().switch_page("app.py").run()
     assert {"state_bytes_per_slot", "kv_bytes_per_token"} <= {widget.key for widget in typed.text_input}

@@ -21,12 +21,12 @@ from sizing.models import (
     kv_heads_per_rank,
     most_kv_bytes,
     read_config,
-    read_folder,
     ring_bytes_per_request,
     stages,
     state_bytes,
 )
 from sizing.models.fields import MAX_DEPTH, MAX_FILE_BYTES
+from tests.conftest import Run
 from tests.model_configs import (
     GIGACHAT,
     GLM,
@@ -230,29 +230,29 @@ def test_problem_of_mxfp8_with_latent_attention() -> None:
             kv_bytes_per_token(read_config(config(id)), 8, "mxfp8")
 
 
-def test_folder_is_read(tmp_path: Path) -> None:
-    """config.json alone, and with hf_quant_config.json beside it."""
+def test_folder_is_read(tmp_path: Path, sizing_command: Run) -> None:
+    """config.json alone, and with hf_quant_config.json beside it, which decides the KV dtype."""
     (tmp_path / "config.json").write_text(json.dumps(config(NEMOTRON)))
-    assert read_folder(tmp_path) == read_config(config(NEMOTRON))
+    assert "fp8" not in sizing_command("model", str(tmp_path))[1]
     (tmp_path / "hf_quant_config.json").write_text('{"quantization": {"kv_cache_quant_algo": "FP8"}}')
-    assert read_folder(tmp_path).kv_dtype_auto == "fp8_e4m3"
+    assert "fp8_e4m3" in sizing_command("model", str(tmp_path))[1]
 
 
-def test_problem_of_a_folder(tmp_path: Path) -> None:
+def test_problem_of_a_folder(tmp_path: Path, sizing_command: Run) -> None:
     """No config.json, one that is a folder, one that is too large, and a name that no system takes."""
 
-    def sentence(folder: Path) -> str:
-        with pytest.raises(ModelRefusedError) as refused:
-            read_folder(folder)
-        return str(refused.value)
+    def sentence(folder: object) -> str:
+        status, printed, said = sizing_command("model", str(folder))
+        assert (status, printed) == (2, "")
+        return said
 
-    assert sentence(tmp_path) == "config.json cannot be read from this folder."
-    assert sentence(tmp_path / "\0") == "config.json cannot be read from this folder."
+    assert "no file or folder to read" in sentence(tmp_path)
+    assert "no file or folder to read" in sentence(f"{tmp_path}\0")
     (tmp_path / "config.json").mkdir()
-    assert sentence(tmp_path) == "config.json cannot be read from this folder."
+    assert "no file or folder to read" in sentence(tmp_path)
     (tmp_path / "config.json").rmdir()
     (tmp_path / "config.json").write_bytes(b"{}" + b" " * MAX_FILE_BYTES)
-    assert sentence(tmp_path) == "config.json is larger than 4 MiB."
+    assert "larger than 4 MiB" in sentence(tmp_path)
 
 
 JUNK = st.recursive(

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from sizing import Refusal, RefusedError, Scenario, Split, read_scenario, solve
 from sizing.answers.curves import over_context, over_ratio
-from sizing.answers.optimum import SEARCHED_RATIOS
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.units import GIB, flag_ratio, ratio_text
 from sizing.cli.main import main
@@ -26,7 +25,7 @@ from sizing.engine.slots import most_slots, slots_unpinned
 from sizing.engine.split import solve_split
 from sizing.exchange.link import from_query, to_query
 from sizing.releases.rules import LATEST, RELEASES, Release, rules_of
-from sizing.scenario.inputs import FIELDS, Algorithm
+from sizing.scenario.inputs import FIELDS, MAX_RATIO, Algorithm
 
 RATIOS = np.geomspace(1e-4, 1e4, 161)
 SMALL_SLOTS = 300  # so many slots at most where every K is tried
@@ -293,7 +292,7 @@ def test_best_ratios_are_all_of_them(scenario: Scenario, inside: list[int]) -> N
     assume(best is not None and best.ratio_low is not None)
     assert best is not None
     low = best.ratio_low
-    high = SEARCHED_RATIOS[1] if best.ratio_high is None else best.ratio_high
+    high = MAX_RATIO if best.ratio_high is None else best.ratio_high
     assert low is not None
     assert low <= high
     between_them = [low * (high / low) ** (part / 1000) for part in inside]
@@ -301,7 +300,7 @@ def test_best_ratios_are_all_of_them(scenario: Scenario, inside: list[int]) -> N
     assert set(over_ratio(scenario, within).runs) == {best.runs}
     rank = rank_of(scenario)
     assert slots_from_ratio(rank, low * (1 - 1e-9)) < best.slots_low
-    if high < SEARCHED_RATIOS[1] * (1 - 1e-9):
+    if high < MAX_RATIO * (1 - 1e-9):
         assert slots_from_ratio(rank, high * (1 + 1e-9)) > best.slots_high
 
 

@@ -10,6 +10,7 @@ from sizing.explain.reference_tables import (
     CONTEXTS,
     Table,
     glossary,
+    inputs_table,
     log_constants_table,
     measured_doubts_table,
     measured_table,
@@ -49,6 +50,7 @@ def tables(scenario: Scenario) -> list[Table]:
         ratio_table(scenario),
         token_equiv_table(scenario),
         log_constants_table(),
+        inputs_table(),
         glossary(),
         not_modelled(),
     ]

@@ -151,7 +151,7 @@ def test_server_info(release: str, write: Any) -> None:
     assert (facts.slots, facts.limit) == (257, 51 if since(release, "0.5.8") else None)
     settings = info.settings
     assert (settings.tp_size, settings.page_size, settings.max_running_requests) == (8, 64, 200)
-    assert (settings.strategy, settings.max_mamba_cache_size) == ("extra_buffer", None)
+    assert (settings.mamba_radix_cache_strategy, settings.max_mamba_cache_size) == ("extra_buffer", None)
     (rank,) = info.ranks
     assert rank.kv_gib is not None
     assert rank.kv_gib.holds(1_167_616 * 13_824 / 2**30)  # a padding page more than the tokens

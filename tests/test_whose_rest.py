@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from pages.parts.inputs import TYPED
+from pages.parts.state import TYPED
 from sizing import RefusedError, Scenario, read_scenario, solve
-from sizing.answers.compare import headline_of, solved
+from sizing.answers.compare import headline_of, solved, story_of
 from sizing.exchange.link import from_query, to_query
 from sizing.exchange.scenario_file import from_file, to_file
 from sizing.exchange.sizing_answer import sizing_answer
@@ -26,6 +26,7 @@ from sizing.scenario.from_model import names
 from sizing.scenario.inputs import changed
 from sizing.scenario.rest import EXACT, EXAMPLE_REST_GIB, OWN_DEPLOYMENT, for_bytes_alone, is_example
 from tests.conftest import Run
+from tests.test_pages import component_data
 from tests.test_properties import examples
 
 TIMEOUT = 30  # seconds
@@ -116,6 +117,7 @@ def test_what_is_not_stated_is_nobody_else_s(values: dict[str, Any]) -> None:
         assert EXACT in answer.words
         if answer.refused is None:
             assert EXACT in headline_of(solved((scenario,)))
+            assert EXACT in story_of(("one", "two"), solved((scenario, Scenario())))
             assert not isinstance(answer.runs, int | float)  # a band, or nothing
 
 
@@ -152,7 +154,9 @@ def held(name: str, value: object) -> object:
 def said(page: AppTest) -> str:
     """All words of a page's main column and of its figures."""
     shown = [element.value for element in page.main if hasattr(element, "value") and isinstance(element.value, str)]
-    return "\n".join((*shown, *(component.proto.json for component in page.get("bidi_component")))).replace("\\", "")
+    return "\n".join((*shown, *(component_data(component) for component in page.get("bidi_component")))).replace(
+        "\\", ""
+    )
 
 
 def check(page: AppTest, *forbidden: float) -> None:

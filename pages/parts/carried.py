@@ -5,8 +5,10 @@ It stands in the address on every page, so that a reload, a restarted server and
 
 import streamlit as st
 
+from pages.parts import state
 from pages.parts.fleet import BOX, fleet_stood
-from pages.parts.kept import KEPT, fill, forget_rows, stood
+from pages.parts.kept import KEPT, forget_rows
+from pages.parts.state import empty, fill, stood
 from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX
 from sizing import Problem, Scenario
 from sizing.answers.fleet import FleetWanted
@@ -18,25 +20,28 @@ from sizing.traffic.workload import PARAMETER as TRAFFIC
 from sizing.traffic.workload import Workload, workload_from_query
 
 TRAFFIC_LINK = "traffic_link"  # in the session: what the page Traffic states, as a link carries it
-CARRIED = (KEPT_QUERY, WANT, TRAFFIC, FLEET)  # the parameters that are no inputs
+# How the page Compare shows what is kept: the box, its two ways, and the parameter for the second.
+COMPARE_AT, AS_SET, AT_BEST, BEST_QUERY = "compare_at", "as set", "each at its best split", "best"
+CARRIED = (KEPT_QUERY, WANT, TRAFFIC, FLEET, BEST_QUERY)  # the parameters that are no inputs
 
 
 def carried() -> dict[str, str]:
     """What pages hold, as parameters; what is kept is left out where it does not fit."""
-    kept = st.session_state.get(KEPT, [])
+    kept = state.noted(KEPT, [])
     wants = "\n".join(str(stood(box, "")).strip() for box in (REQUESTS_BOX, FURTHER_BOX)).rstrip()[:MAX_WANT_LENGTH]
     found = ((kept_to_query(kept) or {}) if kept else {}) | ({WANT: wants} if wants.strip() else {})
-    traffic: dict[str, str] = st.session_state.get(TRAFFIC_LINK, {})
+    found |= {BEST_QUERY: ""} if stood(COMPARE_AT, AS_SET) == AT_BEST else {}
+    traffic: dict[str, str] = state.noted(TRAFFIC_LINK, {})
     return found | traffic | fleet_link()
 
 
 def left_out() -> str:
     """What no address carries now, in a sentence; empty where it carries all."""
-    kept = st.session_state.get(KEPT, [])
+    kept = state.noted(KEPT, [])
     words = []
     if kept and kept_to_query(kept) is None:
         words.append(f"The {len(kept)} scenarios kept are too long for a link: hand on the file of the page Compare.")
-    if st.session_state.get("log_text") or st.session_state.get("kept_log_text") or st.session_state.get("log_read"):
+    if any(map(state.noted, ("log_text", "kept_log_text", "log_read"))):
         words.append("A log that was read is not in a link.")
     return " ".join(words)
 
@@ -49,8 +54,10 @@ def read_carried() -> list[Problem]:
 def _read_kept() -> list[Problem]:
     text = st.query_params.get(KEPT_QUERY)
     found = kept_from_query(text) if text else []
-    st.session_state[KEPT] = [one for one in found if isinstance(one, Scenario)]
-    forget_rows()
+    if state.noted(KEPT) is not None:
+        forget_rows()
+    state.note(KEPT, [one for one in found if isinstance(one, Scenario)])
+    fill(COMPARE_AT, AT_BEST if BEST_QUERY in st.query_params else AS_SET)
     return [one for one in found if isinstance(one, Problem)]
 
 
@@ -58,15 +65,18 @@ def _read_wants() -> list[Problem]:
     """Without wants in the address the page Target opens with what it suggests."""
     if WANT not in st.query_params:
         return []
-    requests, further = wants_from_query(st.query_params.get(WANT, ""))
-    fill(REQUESTS_BOX, requests)
-    fill(FURTHER_BOX, further)
+    if WANT in st.query_params:
+        requests, further = wants_from_query(st.query_params[WANT])
+        fill(REQUESTS_BOX, requests)
+        fill(FURTHER_BOX, further)
+    else:
+        empty(REQUESTS_BOX, FURTHER_BOX)
     return []
 
 
 def _read_traffic() -> list[Problem]:
     text = st.query_params.get(TRAFFIC)
-    st.session_state[TRAFFIC_LINK] = {TRAFFIC: text} if text else {}
+    state.note(TRAFFIC_LINK, {TRAFFIC: text} if text else {})
     found = workload_from_query(text) if text else Workload()
     if not isinstance(found, Workload):
         return found

@@ -6,14 +6,15 @@ from functools import partial
 import streamlit as st
 
 from pages.parts.blocks import plain, table_text, unbroken
-from pages.parts.kept import kept_box, stood
+from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented
+from pages.parts.state import stood
 from sizing import Problem
 from sizing.answers.fleet import Carrier, FleetWanted, fleet_of
 from sizing.answers.solve import Sizing
 from sizing.exchange.fleet_text import read_fleet
-from sizing.explain.fleet_words import LABELS, fleet_columns, fleet_headline, fleet_notes, fleet_rows
+from sizing.explain.fleet_words import LABELS, fleet_columns, fleet_headline, fleet_notes, fleet_rows, rate_words
 from sizing.figures.fleet import fleet_figure
 
 BOX = "fleet_{}"  # the key of a box
@@ -39,7 +40,7 @@ def show_fleet(sizing: Sizing, carriers: Sequence[Carrier], *, risk: float | Non
     if not wanted.wanted:
         if not presented():
             words = "Enter the requests at once, or how often they come and how long they stay, to see how many GPUs."
-            st.markdown(plain(f"{words} {hint}".rstrip()))
+            st.markdown(plain(rate_words(wanted, carriers) or f"{words} {hint}".rstrip()))
         return
     fleet = fleet_of(wanted, carriers, sizing.scenario)
     st.markdown(

@@ -1,32 +1,22 @@
 """What every page begins with: page settings, links to the pages, the link's values, the inputs.
 
-Only this file and inputs.py touch the session and the query; the session's keys are the field names of Scenario.
+Only this file and carried.py touch the query.
 The older page discovery of Streamlit is used on purpose: beside a folder named pages/, st.navigation runs a deep
 link without app.py after a fresh start and loses the first slider move.
 """
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from pages.parts import state
 from pages.parts.blocks import plain
 from pages.parts.carried import CARRIED, carried, left_out, read_carried
 from pages.parts.chrome import draw_frame, mark_wrong
-from pages.parts.inputs import (
-    WHOLE,
-    draw_inputs,
-    draw_sliders,
-    draw_split,
-    forget_rest,
-    hold,
-    put,
-    restore,
-    settle_rest,
-    standing,
-)
+from pages.parts.inputs import WHOLE, Places, draw_inputs, draw_live
 from pages.parts.kept import KEPT
 from pages.parts.presented import PRESENT, presented, style_presented
 from pages.parts.sheet import show_sheet
@@ -34,9 +24,12 @@ from sizing import Problem, Scenario, read_scenario
 from sizing.exchange.link import from_query, to_query
 from sizing.exchange.scenario_file import MOST
 from sizing.scenario.from_model import FILLED
-from sizing.scenario.inputs import DEFAULTS
+from sizing.scenario.inputs import INPUTS
 from sizing.scenario.rest import rest_of
 
+SIDEBAR = 340  # [px] wide: two boxes in a row still hold what is chosen in them
+# The inputs one moves most stand on a laptop's screen without scrolling.
+TIGHT = '<style>[data-testid="stSidebarHeader"] { height: 2.25rem; padding-block: 0.25rem; margin: 0; }</style>'
 PAGES = {
     "app.py": "Balance",
     "pages/target.py": "Target",
@@ -48,70 +41,69 @@ PAGES = {
 }
 
 
-def show_page(title: str, body: Callable[[Scenario], None]) -> None:
-    """Draw a page: its frame, then `body` with the scenario that is set, or a sentence for every wrong input."""
-    st.set_page_config(page_title=f"{title} · Hybrid Pool Sizing", page_icon="⚖️", layout="wide")
+def show_page(title: str, body: Callable[[Scenario], None], counting: Collection[str] = INPUTS) -> None:
+    """Draw a page: its frame, then `body` with the scenario that is set, or a sentence for every wrong input.
+
+    `counting` are the inputs that change something on it; the sidebar shows no others.
+    """
+    st.set_page_config(
+        page_title=f"{title} · Hybrid Pool Sizing", page_icon="⚖️", layout="wide", initial_sidebar_state=SIDEBAR
+    )
     _settle_memory()
     style_presented()
     _read_link(title)
-    settle_rest()
+    state.settle_rest()
     draw_frame()
     if presented():
         st.button("Exit", key="leave", on_click=_leave, type="tertiary")
     bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
     with st.sidebar:
-        sliders = st.container()
-        rest, split = draw_inputs()
-    _live(bar, sliders, (rest, split), body)
+        st.html(TIGHT)
+        with st.container(gap="xsmall"):
+            places = draw_inputs(counting)
+    _live(bar, places, body)
 
 
 @st.fragment
-def _live(
-    bar: DeltaGenerator,
-    sliders: DeltaGenerator,
-    places: tuple[DeltaGenerator, DeltaGenerator],
-    body: Callable[[Scenario], None],
-) -> None:
+def _live(bar: DeltaGenerator, places: Places, body: Callable[[Scenario], None]) -> None:
     """What one explores by moving and all that follows: a move reruns this alone and leaves the other inputs standing.
 
     A hand on a figure may set other inputs too; then the whole page is drawn.
     """
-    rest, split = places
-    if st.session_state.pop(WHOLE, False):
+    if state.noted(WHOLE, False):
+        state.forget(WHOLE)
         st.rerun()
-    with sliders:
-        draw_sliders()
-    with split:
-        draw_split()
-    found = read_scenario(hold())
+    draw_live(places)
+    found = read_scenario(state.hold())
     if isinstance(found, Scenario):
         _write_link(found)
-        st.session_state["filled"] = {name: getattr(found, name) for name in FILLED}
-        st.session_state["filled_of"] = found.model
+        state.note("filled", {name: getattr(found, name) for name in FILLED})
+        state.note("filled_of", found.model)
     if not presented():
         _page_links(bar)
     if not isinstance(found, Scenario):
-        rest.empty()  # a fragment may write only to places that the last full run wrote to
+        if places.rest is not None:
+            places.rest.empty()  # a fragment may write only to places that the last full run wrote to
         _marked(found)
         _last(bar, body)
         return
     if not presented():
         _tools(bar, found)
-    _say_rest(rest, found)
+    if places.rest is not None:
+        _say_rest(places.rest, found)
     _report(found)
-    st.session_state[LAST] = found
+    state.note(LAST, found)
     body(found)
     _write_link(found)  # again, for what a page holds since it was drawn
 
 
 def _say_rest(place: DeltaGenerator, scenario: Scenario) -> None:
     """Where rest comes from, below its box; and what became of one that was typed for another deployment."""
-    state = st.session_state
     rest = rest_of(scenario)
-    gone = state.get("rest_gone")
+    gone = state.noted("rest_gone")
     left = f" The {gone} GiB stated before were another deployment's." if gone is not None else ""
     place.caption(plain(f"rest {rest.words}.{left}"))
-    if scenario.rest_is_stated and state.get("rest_drafts", False) != bool(scenario.D):
+    if scenario.rest_is_stated and state.noted("rest_drafts", False) != bool(scenario.D):
         drafts = "without draft tokens" if scenario.D else "with draft tokens"
         st.warning(
             plain(
@@ -130,7 +122,7 @@ def _tools(bar: DeltaGenerator, scenario: Scenario) -> None:
     """At the right of the bar: keep, link, present, sheet. The containers stand in the frame, so that a move of a
     slider changes them in place.
     """
-    kept = st.session_state.setdefault(KEPT, [])
+    kept = state.noted_first(KEPT, [])
     full, most = len(kept) >= MOST, MOST
     words = f"Keep ({len(kept)}, full)" if full else f"Keep ({len(kept)})"
     help_ = HELP["keep"].format(most=most)
@@ -148,20 +140,20 @@ def _tools(bar: DeltaGenerator, scenario: Scenario) -> None:
 def _address() -> str:
     """The address of this page with all that is set."""
     base = (st.context.url or "").partition("?")[0]
-    query = urlencode(st.session_state.get("link", {}), safe="/:,")
+    query = urlencode(state.noted("link", {}), safe="/:,")
     return f"{base}?{query}" if query else base
 
 
 def _present() -> None:
-    st.query_params.from_dict({**st.session_state.get("link", {}), PRESENT: ""})
+    st.query_params.from_dict({**state.noted("link", {}), PRESENT: ""})
 
 
 def _leave() -> None:
-    st.query_params.from_dict(st.session_state.get("link", {}))
+    st.query_params.from_dict(state.noted("link", {}))
 
 
 def _keep(scenario: Scenario) -> None:
-    st.session_state[KEPT].append(scenario)
+    state.noted(KEPT).append(scenario)
 
 
 @st.cache_resource
@@ -178,7 +170,7 @@ def _settle_memory() -> None:
 def _page_links(place: DeltaGenerator) -> None:
     """Links to the pages, with the inputs in them: a page opened without would leave an empty step in the history."""
     for file, name in PAGES.items():
-        place.page_link(file, label=name, query_params=st.session_state.get("link", {}))
+        place.page_link(file, label=name, query_params=state.noted("link", {}))
 
 
 def _query() -> dict[str, str]:
@@ -192,23 +184,19 @@ def _read_link(page: str) -> None:
     A rerun that a widget caused may still carry the query of the run before, so only a rerun in which nothing moved
     counts as going back.
     """
-    state, query = st.session_state, _query()
-    first = "link" not in state
-    moved = not first and (standing() != state["seen"] or carried() != state["carried"])
-    same_page = state.get("page") == page
+    query, link = _query(), state.noted("link")
+    first = link is None
+    moved = not first and (state.standing() != state.noted("seen") or carried() != state.noted("carried"))
+    same_page = state.noted("page") == page
     if not same_page:
-        state["page"] = page
-        for widget in ("split_drawn", "model_drawn", "L_slider"):  # on another page these are new and know nothing
-            state.pop(widget, None)
-        restore()
-    if first or (query != state["link"] and not moved and (same_page or query)):
+        state.note("page", page)
+        state.restore()
+    if first or (query != link and not moved and (same_page or query)):
         scenario, problems = from_query({name: value for name, value in query.items() if name not in CARRIED})
-        state["problems"] = problems + read_carried()
-        for name, value in (scenario.model_dump() | scenario.stated()).items():
-            put(name, value)
-        forget_rest()
-        state["held"] = {name: state[name] for name in DEFAULTS}
-        state["problems_of"] = scenario
+        problems += read_carried()
+        state.take(scenario.model_dump() | scenario.stated())
+        state.note("problems", problems)
+        state.note("problems_of", scenario)
 
 
 def _write_link(scenario: Scenario) -> None:
@@ -218,14 +206,15 @@ def _write_link(scenario: Scenario) -> None:
     if _query() != query:
         shown = {PRESENT: ""} if presented() else {}
         st.query_params.from_dict(query | shown)
-    st.session_state["link"], st.session_state["carried"] = query, beside
-    st.session_state["seen"] = dict(st.session_state["held"])
+    state.note("link", query)
+    state.note("carried", beside)
+    state.note("seen", state.standing())
 
 
 def _report(scenario: Scenario) -> None:
     """What the link got wrong stays on the page until an input is changed."""
-    problems = st.session_state["problems"]
-    if problems and scenario == st.session_state["problems_of"]:
+    problems = state.noted("problems")
+    if problems and scenario == state.noted("problems_of"):
         st.warning(plain("\n".join(problem.sentence for problem in problems)))
 
 
@@ -240,7 +229,7 @@ def _marked(problems: list[Problem]) -> None:
 
 def _last(bar: DeltaGenerator, body: Callable[[Scenario], None]) -> None:
     """The last answer, greyed, as long as an input is wrong; nothing that was entered is lost."""
-    last = st.session_state.get(LAST)
+    last = state.noted(LAST)
     if last is None:
         return
     if not presented():

@@ -47,7 +47,8 @@ function handOn(figure) {
   let written = null, dimmed = [], waiting = 0, frame = 0, clicking = 0;
 
   const main = () => figure.closest('[data-testid="stMain"]');
-  const axes = () => [figure._fullLayout.xaxis, figure._fullLayout.yaxis];
+  const axes = () => figure.axesShown ?? [figure._fullLayout.xaxis, figure._fullLayout.yaxis]; // of a still or of Plotly
+  const isDrawn = () => Boolean(figure.axesShown ?? figure._fullLayout?.xaxis);
   const place = (number, stop) => {
     const axis = axes()[number];
     const pixel = axis.type === "category" ? axis.c2p(stop) : axis.d2p(spec.axes[number].at[stop]);
@@ -82,7 +83,7 @@ function handOn(figure) {
 
   function paint() {
     frame = 0;
-    if (at === null || !figure._fullLayout) return;
+    if (at === null || !isDrawn()) return;
     const [xaxis, yaxis] = axes(), words = said(at);
     const x = place(0, at[0]), top = yaxis._offset, bottom = top + yaxis._length;
     const y = cells ? place(1, at[1]) : top + within(yaxis.d2p(words.runs) || (words.runs > 0 ? 0 : Infinity), 0, yaxis._length);
@@ -102,7 +103,7 @@ function handOn(figure) {
   }
 
   function settleGrip(stop) {
-    const shown = stop !== null && figure._fullLayout;
+    const shown = stop !== null && isDrawn();
     grip.style.display = shown ? "block" : "none";
     if (!shown) return;
     const [xaxis, yaxis] = axes(), x = within(place(0, stop[0]), xaxis._offset, xaxis._offset + xaxis._length);
@@ -116,6 +117,7 @@ function handOn(figure) {
 
   // What the figure shows of the input that is set, which the hand stands for now.
   function hideOwn(hidden) {
+    figure.classList.toggle("hand-on", hidden);
     const { shapes = [], annotations = [] } = figure._fullLayout ?? {};
     const nodes = [[shapes, ".shapelayer"], [annotations, ".infolayer"]].flatMap(([items, place]) => items.flatMap((item, index) =>
       item.name === "own" ? [...figure.querySelectorAll(`${place} [data-index="${index}"]`)].filter((node) => place !== ".infolayer" || node.classList.contains("annotation")) : []));

@@ -6,8 +6,12 @@ import streamlit as st
 
 from pages.parts.blocks import data_table, plain, table_text
 from pages.parts.kept import kept_box
+from pages.parts.plot import show_figures
 from sizing import RefusedError, Scenario
 from sizing.answers.hardware import hardware_of
+from sizing.bootlog import Boot
+from sizing.bootlog.diagnosis import Diagnosis
+from sizing.bootlog.gpu_memory import beside, boot_memory_words
 from sizing.explain.hardware_words import (
     AUTOMATIC_COLUMNS,
     CARRIED_COLUMNS,
@@ -16,6 +20,8 @@ from sizing.explain.hardware_words import (
     hardware_headline,
     hardware_notes,
 )
+from sizing.figures.gpu_memory import Bar, gpu_memory_figure
+from sizing.figures.theme import inputs, solved_as
 
 FEWEST = 8  # rows shown before the whole table is asked for
 
@@ -27,6 +33,19 @@ def show_automatic(scenario: Scenario) -> None:
         with st.expander("What SGLang sets by itself"):
             st.markdown(table_text(AUTOMATIC_COLUMNS, rows))
             st.caption(plain("A flag typed in replaces one: Memory before the boot, in the sidebar."))
+
+
+def show_boot_memory(boot: Boot, found: Diagnosis, gpu: str) -> None:
+    """Where this boot's memory went by its log, with the estimate beside it; `gpu` is the sidebar's."""
+    seen = beside(boot.facts, found.scenario, gpu)
+    if seen is None or found.sizing is None:
+        return
+    bars = [Bar("estimated", seen.estimated, "before the boot")] if seen.estimated else []
+    bars.append(Bar("measured", seen.measured, "by the log"))
+    title = "Where the GPU's memory went"
+    figure = gpu_memory_figure(bars, inputs(found.sizing), solved_as(found.sizing), title)
+    show_figures({"boot": (figure, title)}, key="boot_figures")
+    st.caption(plain(boot_memory_words(seen, boot.facts, found.sizing)))
 
 
 def show_hardware(scenario: Scenario, requests: int | None) -> None:

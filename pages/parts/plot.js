@@ -63,6 +63,8 @@ function lay(root, figures) {
       element = root.appendChild(document.createElement("div"));
       element.dataset.figure = name;
       element.setAttribute("role", "figure");
+      const place = element;
+      for (const reach of ["pointerenter", "pointerdown", "focusin"]) place.addEventListener(reach, () => plotNow(place), true);
     }
     element.setAttribute("aria-label", figure.alt);
     element.classList.toggle("wide", figure.wide);
@@ -71,45 +73,79 @@ function lay(root, figures) {
   for (const element of [...root.children]) if (!(element.dataset.figure in figures)) element.remove();
 }
 
-function draw(Plotly, root, name, data, take) {
+const QUIET = 400; // [ms] without newer data before Plotly draws below the stills
+const CALM = window.requestIdleCallback ?? ((work) => setTimeout(work)); // not every browser has it
+
+// Whether the reader zoomed: then the axes are the reader's, and Plotly draws at once.
+function isZoomed(element) {
+  const { xaxis, yaxis } = element._fullLayout ?? {};
+  if (!xaxis || !element.synced) return false;
+  return [[xaxis, element.synced.layout.xaxis], [yaxis, element.synced.layout.yaxis]].some(([shown, asked]) =>
+    asked?.range && asked.range.some((end, index) => Math.abs(end - shown.range[index]) > 1e-9));
+}
+
+// A figure as it is now: as a still, which costs little, where it can be one; else by Plotly.
+function draw(root, name, data, take) {
   const figure = data.figures[name], palette = data.palettes[root.dataset.dark === "true" ? "dark" : "light"];
   const element = root.querySelector(`[data-figure="${name}"]`);
-  const first = !element.drawn;
   const drawn = kept(element.drawn, painted({ data: figure.data, layout: figure.layout }, palette));
+  element.config = figure.config;
   if (drawn !== element.drawn) {
     element.drawn = drawn;
-    // Zoom stays. The width is given: Plotly would ask for it, and so have the whole page laid out, at every move.
-    const layout = { ...drawn.layout, uirevision: "keep", autosize: false, width: (element.wide ||= element.clientWidth) };
-    Plotly.react(element, drawn.data, layout, first ? withSvg(Plotly, figure.config) : undefined);
+    element.wide ||= element.clientWidth;
+    element.pending = true;
+    if (isZoomed(element) || !drawStill(element, drawn, element.wide)) plotNow(element);
   }
-  if (first) {
-    element.hand = handOn(element);
-    element.on("plotly_afterplot", () => element.hand.redrawn());
-  }
+  element.hand ??= handOn(element);
   element.hand.drawn(figure.hand, data.headline, figure.data[0]?.z, take);
 }
 
-// The first figure at once; the others when that one is painted, unless there is newer data by then. Where a hand has
-// shown already what the first one says, all in one task, as each task costs a frame.
-function drawAll(Plotly, root, data, take) {
+// What Plotly has not drawn yet, it draws: for zoom, hover and the pictures that are saved.
+function plotNow(element) {
+  const Plotly = window.Plotly;
+  if (!Plotly || !element.pending) return;
+  const first = !element.synced, drawn = element.drawn;
+  element.pending = false;
+  element.synced = drawn;
+  // Zoom stays. The width is given: Plotly would ask for it, and so have the whole page laid out, at every move.
+  const layout = { ...drawn.layout, uirevision: "keep", autosize: false, width: element.wide };
+  Plotly.react(element, drawn.data, layout, first ? withSvg(Plotly, element.config) : undefined);
+  element.still?.remove();
+  element.axesShown = null;
+  if (first) element.on("plotly_afterplot", () => element.hand?.redrawn());
+  element.hand?.redrawn();
+}
+
+// All figures at once, and Plotly when the page is calm, one figure at a time.
+function drawAll(root, data, take) {
   root.dataset.dark = isDark(root);
-  root.drawing = data;
-  const [first, ...rest] = Object.keys(data.figures);
-  const shown = [...root.children].some((element) => element.hand?.isOn());
-  draw(Plotly, root, first, data, take);
-  if (shown) for (const name of rest) draw(Plotly, root, name, data, take);
-  else if (rest.length) requestAnimationFrame(() => setTimeout(() => {
-    if (root.drawing === data) for (const name of rest) draw(Plotly, root, name, data, take);
-  }));
+  for (const name of Object.keys(data.figures)) draw(root, name, data, take);
+  clearTimeout(root.calming);
+  root.calming = setTimeout(() => CALM(() => plotNext(root)), QUIET);
+}
+
+// When plotly.js is there: at once what is no still, the others when the page is calm.
+function withoutStill(root) {
+  for (const element of root.children) if (element.pending && !element.still?.isConnected) plotNow(element);
+  CALM(() => plotNext(root));
+}
+
+function plotNext(root) {
+  const waiting = [...root.children].filter((element) => element.pending);
+  if (!waiting.length || !window.Plotly || !root.isConnected) return;
+  plotNow(waiting[0]);
+  root.calming = setTimeout(() => CALM(() => plotNext(root)));
 }
 
 // A figure follows its frame: the window changes it, and the sidebar when it goes.
 function refit(root) {
   for (const element of root.children) {
     const wide = element.clientWidth;
-    if (!element._fullLayout || !wide || Math.abs(element.wide - wide) <= 1) continue;
+    if (!element.drawn || !wide || Math.abs(element.wide - wide) <= 1) continue;
     element.wide = wide;
-    window.Plotly.relayout(element, { width: wide });
+    if (element.pending) drawStill(element, element.drawn, wide);
+    if (element.synced) window.Plotly.relayout(element, { width: wide });
+    element.hand?.redrawn();
   }
 }
 
@@ -126,24 +162,24 @@ function followSliders(root) {
   return watch;
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function ({ data: bytes, parentElement, setTriggerValue }) {
+  const data = JSON.parse(new TextDecoder().decode(bytes));
   const root = parentElement.querySelector(".figures");
   const take = (values) => setTriggerValue("take", values);
   const repaint = new MutationObserver(() => {
-    if (root.isConnected && root.dataset.dark !== String(isDark(root))) drawAll(window.Plotly, root, data, take);
+    if (root.isConnected && root.dataset.dark !== String(isDark(root))) drawAll(root, data, take);
   });
   const frame = new ResizeObserver(() => refit(root));
   const sliders = followSliders(root);
   let shown = true;
   lay(root, data.figures);
-  plotly(data.plotly_url).then((Plotly) => {
-    if (!shown) return;
-    drawAll(Plotly, root, data, take);
-    frame.observe(root);
-    repaint.observe(root.closest(".stApp"), { attributes: true }); // its class changes with the theme
-  }, (error) => {
+  drawAll(root, data, take);
+  frame.observe(root);
+  repaint.observe(root.closest(".stApp"), { attributes: true }); // its class changes with the theme
+  // Its script takes long to read: after the stills are painted.
+  if (!window.Plotly) requestAnimationFrame(() => setTimeout(() => plotly(data.plotly_url).then(() => shown && withoutStill(root), (error) => {
     root.textContent = `No figures: ${error.message}. The words and tables hold; reload the page to try again.`;
-  });
+  })));
   return () => {
     shown = false;
     repaint.disconnect();

@@ -11,8 +11,11 @@ from typing import Any
 
 import plotly
 import streamlit as st
+from pydantic_core import to_json
 from streamlit.components.v1 import declare_component
 
+from pages.parts import state
+from pages.parts.blocks import plain
 from pages.parts.inputs import take_inputs
 from sizing.figures import DARK, LIGHT, Hand
 from sizing.figures.theme import Figure
@@ -26,18 +29,24 @@ WIDE = (
     "needs",
     "occupancy",
     "fleet",
+    "boot",
     "times",
     "ways",
     "ways_dearer",
 )  # over the whole width; the others stand in two columns
 GAP = 16  # [px] between figures, as in plot.css
-PLOTLY = Path(plotly.__file__).parent / "package_data"  # of the plotly package; it holds plotly.min.js
+PLOTLY = Path(plotly.__file__).parent / "package_data"  # of the plotly package
+SCRIPT = "plotly.min.js"
+NO_PLOTLY = (
+    f"No figures: {SCRIPT} is missing from the installed package plotly. The words and tables hold; install the "
+    "package again, as requirements.lock has it."
+)
 
 _component = st.components.v2.component(
     "figures",
     html='<div class="figures"></div>',
     css=(HERE / "plot.css").read_text(encoding="utf-8"),
-    js="\n".join((HERE / name).read_text(encoding="utf-8") for name in ("hand.js", "plot.js")),
+    js="\n".join((HERE / name).read_text(encoding="utf-8") for name in ("hand.js", "still.js", "plot.js")),
     isolate_styles=False,  # Plotly puts its own styles into the document's head
 )
 
@@ -54,10 +63,13 @@ def show_figures(
     A figure with a hand lets its input be dragged on it (sizing/figures/hand.py); `headline` is the line of the page
     that follows it.
     """
+    if not (PLOTLY / SCRIPT).is_file():
+        st.warning(plain(NO_PLOTLY))
+        return
     hands = hands or {}
-    _component(
-        key=key,
-        data={
+    # As bytes, which Streamlit passes on as they are: a dictionary it would write twice.
+    data = to_json(
+        {
             "plotly_url": _plotly_url(),
             "palettes": {"light": LIGHT, "dark": DARK},
             "headline": headline,
@@ -65,7 +77,11 @@ def show_figures(
                 name: figure | {"alt": alt, "config": _config(name), "hand": hands.get(name), "wide": name in WIDE}
                 for name, (figure, alt) in figures.items()
             },
-        },
+        }
+    )
+    _component(
+        key=key,
+        data=data,
         height=_height({name: figure["layout"]["height"] for name, (figure, _) in figures.items()}),
         on_take_change=partial(_take, key),
     )
@@ -85,7 +101,7 @@ def _height(heights: dict[str, int]) -> int:
 
 def _take(key: str) -> None:
     """What a hand let go of becomes the input; the browser is not trusted with it, so it is read like any input."""
-    values = st.session_state[key].get("take")
+    values = state.noted(key).get("take")
     if isinstance(values, dict):
         take_inputs(values)
 
@@ -113,4 +129,4 @@ def _plotly_url() -> str:
 
     A component is Streamlit's way to serve a folder that is not beside the app.
     """
-    return f"component/{declare_component('plotly', PLOTLY).name}/plotly.min.js?{version('plotly')}"
+    return f"component/{declare_component('plotly', PLOTLY).name}/{SCRIPT}?{version('plotly')}"

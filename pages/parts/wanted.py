@@ -1,6 +1,6 @@
 """What is wanted on the page Target, for that page and for the sheet."""
 
-from pages.parts.kept import stood
+from pages.parts.state import stood
 from sizing import Problem, Scenario
 from sizing.answers.carrying_settings import Want
 from sizing.exchange.wanted_text import read_wants

@@ -15,7 +15,7 @@ from sizing.basics.problems import RefusedError
 from sizing.engine.rank import rank_of
 from sizing.engine.resolve import resolve
 from sizing.engine.resolved import Resolved
-from sizing.scenario.inputs import MAX_DCP, Scenario, changed
+from sizing.scenario.inputs import MAX_DCP, Scenario, changed, flag_text
 
 Axis = Literal["slots per request", "DCP", "SSM dtype", "KV dtype"]
 
@@ -167,7 +167,7 @@ def _way(resolved: Resolved, differs: dict[str, Any]) -> Way:
         resolved=resolved,
         axes=tuple(_axes(differs)),
         S=resolved.S,
-        flags=tuple(_flag(resolved, name, value) for name, value in differs.items()),
+        flags=tuple(flag_text(name, value, scenario.release) for name, value in differs.items()),
         price="; ".join(_price(name, value) for name, value in differs.items()),
         gate=validate_words(gates) if gates else "",
         dearness=tuple(sorted((_dear(name, value) for name, value in differs.items()), reverse=True)),
@@ -191,17 +191,3 @@ def _axes(differs: dict[str, Any]) -> Iterator[Axis]:
         yield "SSM dtype"
     if "kv_cache_dtype" in differs:
         yield "KV dtype"
-
-
-def _flag(resolved: Resolved, name: str, value: Any) -> str:
-    if name == "disable_overlap_schedule":
-        return "--disable-overlap-schedule" if value else "without --disable-overlap-schedule"
-    return {
-        "skip_decode_lock": "SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK=1",
-        "mamba_radix_cache_strategy": f"{resolved.rules.strategy_flag} {value}",
-        "page_size": f"--page-size {value}",
-        "disable_radix_cache": "--disable-radix-cache",
-        "dcp_size": f"--dcp-size {value}",
-        "mamba_ssm_dtype": f"--mamba-ssm-dtype {value}",
-        "kv_cache_dtype": f"--kv-cache-dtype {value}",
-    }[name]

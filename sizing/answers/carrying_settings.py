@@ -13,8 +13,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from sizing.answers.optimum import last_spared, ratio_for, ratio_range
-from sizing.answers.what_runs import last_that, slots_for, spare_slots
+from sizing.answers.what_runs import slots_for, spare_slots
 from sizing.basics.numeric import Numeric
+from sizing.basics.search import last_that
 from sizing.basics.units import GIB, count, stated_ratio_text
 from sizing.engine import pools
 from sizing.engine.charges import slots_from_ratio

@@ -1,13 +1,16 @@
 """A fleet: how many equal servers carry what is wanted of all of them together, and what another split saves.
 
 Requests in flight follow from an arrival rate and the time that each stays by Little's law (J. D. C. Little, A Proof
-for the Queuing Formula L = lambda W, 1961).
+for the Queuing Formula L = lambda W, 1961). Where they come at random and none waits they are Poisson, however long
+each stays (the M/G/infinity queue; L. Kleinrock, Queueing Systems 1, 1975).
 """
 
+import math
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, Decimal
 from typing import Annotated, Any, NamedTuple, Self
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sizing.answers.band import at_low_end, for_flags
@@ -21,6 +24,7 @@ from sizing.scenario.inputs import Real, Scenario, Whole
 from sizing.scenario.rest import condition
 
 MAX_USERS = 100_000_000  # requests at once
+PEAK = 0.99  # [-] of the time
 HOURS = 730  # of a month: 365 x 24 / 12
 AS_SET, BALANCED, BEST = "as set", "balanced split", "best way found"
 
@@ -35,7 +39,7 @@ class FleetWanted(BaseModel):
     users: Annotated[Whole, Field(ge=1, le=MAX_USERS)] | None = None
     """In flight at once [requests]."""
     arrival_rate: Amount | None = None
-    """[requests/s]"""
+    """[requests/s]; alone it says how long each may stay on one server."""
     time_in_system: Amount | None = None
     """From the arrival of a request to its last token [s]."""
     gpu_hour: Amount | None = None
@@ -43,8 +47,8 @@ class FleetWanted(BaseModel):
 
     @model_validator(mode="after")
     def _one_or_the_other(self) -> Self:
-        if (self.arrival_rate is None) != (self.time_in_system is None):
-            raise ValueError("Arrival rate and time in system go together: give both, or the requests at once.")
+        if self.time_in_system is not None and self.arrival_rate is None:
+            raise ValueError("A time in system needs the arrival rate beside it: give both, or the requests at once.")
         if self.users is not None and self.arrival_rate is not None:
             raise ValueError("Requests at once follow from arrival rate and time in system: give one or the other.")
         if self.wanted > MAX_USERS:
@@ -208,6 +212,31 @@ def overloaded(risk: float, replicas: int) -> float:
     0.331
     """
     return 1 - float((1 - risk) ** replicas)
+
+
+def peak_of(mean: float, share: float = PEAK) -> int:
+    """What is in flight at most [requests] in such a share of the time [-], of a Poisson number with this mean > 0.
+
+    >>> peak_of(299.0), peak_of(0.001)
+    (340, 0)
+    """
+    wide = 12 * math.sqrt(mean) + 40  # beyond it nothing counts in a double
+    first = max(0, math.floor(mean - wide))
+    counts = np.arange(first, math.ceil(mean + wide))
+    steps = np.concatenate(([0.0], np.log(mean / counts[1:])))
+    logs = np.cumsum(steps)
+    chances = np.exp(logs - logs.max())
+    reached = np.cumsum(chances) / chances.sum()
+    return int(counts[np.searchsorted(reached, share)])
+
+
+def longest_stay(arrival_rate: float, runs: int) -> float:
+    """The longest mean time in system [s] at which a server that runs so many keeps up with so many requests/s.
+
+    >>> longest_stay(3.0, 51)
+    17.0
+    """
+    return runs / arrival_rate
 
 
 def stated(values: dict[str, Any]) -> dict[str, Any]:

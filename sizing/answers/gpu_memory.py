@@ -23,6 +23,11 @@ STATE, STATE_IDLE, PADDING, RINGS, DRAFT_STATES = "state in use", "state idle", 
 KV, KV_IDLE, DRAFT_KV, OUTSIDE = "KV in use", "KV idle", "draft KV", "outside both pools"
 UNCHARGED, GRAPHS, ENCODER, FREE = "allocated uncharged", "graphs and activations", "kept for images", "free"
 BACKEND = "kept for aiter"  # AMD's attention backend takes 15 % off the fraction for its workspace
+STATE_POOL, KV_POOL = "state pool", "KV pool"  # in use or idle: a boot log does not tell
+POOLED = {
+    STATE: STATE_POOL, STATE_IDLE: STATE_POOL, PADDING: STATE_POOL, RINGS: STATE_POOL, DRAFT_STATES: STATE_POOL,
+    KV: KV_POOL, KV_IDLE: KV_POOL,
+}  # fmt: skip
 # In the order of the bar, from the driver's total down.
 ORDER = (
     CONTEXT, WEIGHTS, DRAFT, IMAGES, STATE, STATE_IDLE, PADDING, RINGS, DRAFT_STATES, KV, KV_IDLE, DRAFT_KV, OUTSIDE,
@@ -44,6 +49,15 @@ class GpuMemory(NamedTuple):
 
     total_gib: float
     pieces: tuple[tuple[str, float], ...]
+
+    @property
+    def pooled(self) -> "GpuMemory":
+        """The same with each pool as one piece."""
+        sums: dict[str, float] = {}
+        for name, gib in self.pieces:
+            pool = POOLED.get(name, name)
+            sums[pool] = sums.get(pool, 0.0) + gib
+        return GpuMemory(self.total_gib, tuple(sums.items()))
 
     def of(self, name: str) -> float:
         """GiB of one piece; 0 where it is not there."""

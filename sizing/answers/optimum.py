@@ -6,7 +6,6 @@ that admit them. Where the radix cache is on one slot more is kept (`spare_slots
 All at one length, C requests need KV of C x L tokens; for real traffic sizing/traffic/held.py says how much.
 """
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,24 +14,28 @@ from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.what_runs import (
     kv_tokens_for,
-    last_that,
-    last_that_holds,
     slots_for,
     spare_slots,
 )
 from sizing.basics.numeric import Numeric
+from sizing.basics.search import last_that, last_that_holds
 from sizing.basics.units import GIB, typed_ratio
 from sizing.engine.charges import slots_from_ratio
 from sizing.engine.pools import carries, pools_from_slots, running
 from sizing.engine.rank import asking, pin_rank, rank_of
 from sizing.engine.requests import ESTIMATE_HIGH, asked_divisor
 from sizing.engine.resolved import Rank, Resolved
-from sizing.engine.slots import is_pinned, most_slots, pin_from_slots, pin_is_ignored, ratio_is_ignored, slots_taken
+from sizing.engine.slots import (
+    is_pinned,
+    most_slots,
+    pin_from_slots,
+    pin_is_ignored,
+    ratio_is_ignored,
+    ratios_around,
+    slots_taken,
+)
 from sizing.scenario.inputs import MAX_PIN, MAX_RATIO, MAX_REQUESTS
 from sizing.specification import optimal_ratio
-
-LEAST_RATIO = 1e-12  # [-] smaller than any ratio that leaves the state pool a slot
-SEARCHED_RATIOS = (LEAST_RATIO, MAX_RATIO)
 
 Need = Callable[[Any], Any]  # KV tokens that so many requests need at once
 
@@ -181,9 +184,9 @@ def ratio_range(rank: Rank | None, low: int, high: int) -> tuple[float | None, f
     """
     if rank is None or ratio_is_ignored(rank.resolved) or slots_from_ratio(rank, MAX_RATIO) < low:
         return None, None
-    first = _ratios_around(rank, low)[1]
+    first = ratios_around(rank, low)[1]
     endless = slots_from_ratio(rank, MAX_RATIO) <= high
-    last = None if endless else _ratios_around(rank, high + 1)[0]
+    last = None if endless else ratios_around(rank, high + 1)[0]
     if last is not None and last < first:  # no float lies between: K jumps over the range
         return None, None
     return first, last
@@ -222,14 +225,3 @@ def _most_requests(rank: Rank, need: Need, spare: int) -> int:
     wanted = np.arange(1, int(min(top, most_by_state(rank), by_flag)) + 1).astype(np.int64)
     tokens = kv_tokens_for(pools_from_slots(rank, wanted * S + spare), wanted).tolist()
     return last_that_holds(0, len(tokens), lambda C: C == 0 or need(C) <= tokens[C - 1])
-
-
-def _ratios_around(rank: Rank, slots: int) -> tuple[float, float]:
-    """The last ratio [-] whose K is below `slots` and the first that reaches it, by bisection on the logarithm."""
-    low, high = (math.log(edge) for edge in SEARCHED_RATIOS)
-    while (middle := (low + high) / 2) not in (low, high):
-        if slots_from_ratio(rank, math.exp(middle)) >= slots:
-            high = middle
-        else:
-            low = middle
-    return math.exp(low), min(math.exp(high), MAX_RATIO)

@@ -13,7 +13,7 @@ from sizing.answers.alternatives import Way, ways
 from sizing.answers.band import for_flags
 from sizing.answers.carrying_settings import Need, Setting, Want, fits, need, need_of, setting_of
 from sizing.answers.optimum import most_by_state
-from sizing.answers.what_runs import last_that
+from sizing.basics.search import last_that
 from sizing.basics.units import GIB, count, requests_text, rest_text
 from sizing.engine.rank import pin_rank, rank_of
 from sizing.engine.resolved import Rank

@@ -99,6 +99,7 @@ _EXPECTED = {
     "greater_than_equal": "must be {ge} or more",
     "greater_than": "must be more than {gt}",
     "less_than_equal": "must be {le} or less",
+    "less_than": "must be less than {lt}",
     "literal_error": "must be one of {expected}",
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",

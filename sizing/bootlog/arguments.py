@@ -11,25 +11,21 @@ from collections.abc import Iterator
 
 from sizing.bootlog.forms import CUT
 from sizing.bootlog.said import Arguments, ArgumentsForm, Value
+from sizing.scenario.inputs import INPUTS
 
 ARGUMENTS = re.compile(r"server_args\s?[=:]\s?")
 MAX_CHARACTERS = 131_072  # a bound for hostile input; the longest real line has some 20,000
 MAX_VALUE = 200  # the same, for one value
 MAX_DEPTH = 32  # the same; real values nest two or three deep
 
-WANTED = frozenset(
-    {
-        "attn_cp_size", "attn_dp_size", "chunked_prefill_size", "context_length", "dcp_size",
-        "disable_overlap_schedule", "disable_radix_cache", "disaggregation_decode_enable_radix_cache",
-        "disaggregation_mode", "dp_size", "enable_dp_attention",
-        "enable_gdn_replayssm_spec", "enable_linear_replayssm", "enable_linear_replayssm_spec",
-        "enable_unified_memory", "kv_cache_dtype", "linear_attn_backend", "linear_replayssm_cache_len",
-        "mamba_full_memory_ratio", "mamba_radix_cache_strategy", "mamba_scheduler_strategy", "mamba_ssm_dtype",
-        "mamba_track_interval", "max_mamba_cache_size", "max_running_requests", "max_total_tokens",
-        "mem_fraction_static", "model_path", "nnodes", "node_rank", "page_size", "pp_size", "speculative_algorithm",
-        "speculative_eagle_topk", "speculative_num_draft_tokens", "speculative_num_steps", "tp_size",
-    }
+# Keys that are no input of a Scenario, or only part of one.
+OTHER_KEYS = (
+    "attn_cp_size", "chunked_prefill_size", "dp_size", "enable_dp_attention", "enable_gdn_replayssm_spec",
+    "enable_linear_replayssm", "enable_linear_replayssm_spec", "linear_attn_backend", "mem_fraction_static",
+    "model_path", "nnodes", "node_rank",
 )  # fmt: skip
+WANTED = frozenset((*OTHER_KEYS, *(key for own in INPUTS.values() for key in own.log_keys)))
+"""The keys that are read; those of an input stand at the input (sizing/scenario/inputs.py)."""
 
 _STRING = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _TOKEN = re.compile(rf"""{_STRING}|[(\[{{]|[)\]}}]|,|['"]|[^'"()\[\]{{}},]+""", re.DOTALL)

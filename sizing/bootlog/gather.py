@@ -25,7 +25,7 @@ from sizing.models import ModelRefusedError
 from sizing.releases.architectures import support_of
 from sizing.releases.rules import RELEASES, Release, rules_of
 from sizing.scenario.from_model import geometry_of
-from sizing.scenario.inputs import Attention
+from sizing.scenario.inputs import MAX_DCP, Attention
 
 T = TypeVar("T")
 
@@ -254,8 +254,8 @@ def _rank_facts(report: RankReport, page: int, speculation: bool | None, setting
 
 def _speculation(settings: Settings, reports: tuple[RankReport, ...]) -> bool | None:
     """By the flags; else by the state lines, which have draft states under speculation alone; else by the weights."""
-    if settings.draft_tokens is not None or settings.algorithm is not None:
-        return bool(settings.draft_tokens) or settings.algorithm is not None
+    if settings.D is not None or settings.speculative_algorithm is not None:
+        return bool(settings.D) or settings.speculative_algorithm is not None
     told = {report.state.drafts for report in reports if report.state}
     if "printed" in told or any(report.loads_draft for report in reports):
         return True
@@ -264,7 +264,7 @@ def _speculation(settings: Settings, reports: tuple[RankReport, ...]) -> bool | 
 
 def _unsure(report: RankReport, speculation: bool | None, settings: Settings) -> bool:
     """Whether the only KV line may be the draft's; NGRAM has no draft model."""
-    return report.kv_alone and bool(speculation) and settings.algorithm != "NGRAM"
+    return report.kv_alone and bool(speculation) and settings.speculative_algorithm != "NGRAM"
 
 
 def _either(report: RankReport, page: int, speculation: bool | None, settings: Settings) -> Measured | None:
@@ -328,9 +328,6 @@ def _all_logical(releases: tuple[Release, ...]) -> bool:
     return bool(possible) and all(rules.prints_logical_tokens or not rules.dcp for rules in possible)
 
 
-MAX_DCP = 64  # the widest dcp_size that a Scenario takes
-
-
 def _rows_printed(
     printed: int | None, dcp: int | None, settings: Settings, releases: tuple[Release, ...]
 ) -> int | None:
@@ -392,9 +389,9 @@ def _draft_tokens(settings: Settings, reports: tuple[RankReport, ...], running: 
 
     The draft states are those of the running requests and one more, each as large as the SSM part (section 4).
     """
-    if settings.draft_tokens is not None:
-        return settings.draft_tokens
-    if settings.algorithm is not None:
+    if settings.D is not None:
+        return settings.D
+    if settings.speculative_algorithm is not None:
         return None
     states = [report.state for report in reports if report.state]
     if any(state.drafts != "printed" for state in states):
@@ -457,12 +454,12 @@ def _chargings(facts: Facts) -> Iterator[Charging]:
             S=facts.S,
             D=drafts,
             requests=asked // (width or 1 if rules_of(release).drafts_over_dp else 1) if asked else None,
-            algorithm=settings.algorithm,
-            steps=settings.draft_steps,
-            topk=settings.draft_topk,
+            algorithm=settings.speculative_algorithm,
+            steps=settings.speculative_num_steps,
+            topk=settings.speculative_eagle_topk,
             replayssm=settings.replayssm or "off",
             family=facts.family,
-            role=settings.role,
+            role=settings.disaggregation_mode,
             by_ratio=settings.max_mamba_cache_size is None and not (facts.S == 1 and (asked or drafts)),
         )
 

@@ -16,7 +16,7 @@ from sizing.bootlog.facts import Facts
 from sizing.bootlog.gather import architecture_of
 from sizing.bootlog.measure import Measured
 from sizing.bootlog.release import releases_text
-from sizing.bootlog.settings import latest
+from sizing.bootlog.settings import LOG_INPUTS, latest
 from sizing.engine.resolve import slots_per_request
 from sizing.releases.architectures import support_of
 from sizing.releases.rules import RELEASES, Release
@@ -137,20 +137,21 @@ def _rounded(rest: Measured | None) -> float | None:
     return None if rest is None else round(rest.value, 3)
 
 
+# Inputs that take more than the arguments line, given below, and those that only tell what its numbers mean.
+_FROM_FACTS = (
+    "dcp_size", "context_length", "D", "speculative_algorithm", "mamba_ssm_dtype", "kv_cache_dtype",
+    "speculative_num_steps", "speculative_eagle_topk", "enable_unified_memory",
+)  # fmt: skip
+
+
 def _flags(facts: Facts) -> Iterator[_Given]:
     settings = facts.settings
-    for name in (
-        "tp_size", "pp_size", "attn_dp_size", "page_size", "mamba_full_memory_ratio", "max_mamba_cache_size",
-        "max_running_requests", "max_total_tokens", "disable_radix_cache", "disable_overlap_schedule",
-        "mamba_track_interval", "replayssm",
-    ):  # fmt: skip
-        yield _Given(name, getattr(settings, name))
-    yield _Given("dcp_size", facts.dcp_size)
-    yield _Given("disaggregation_mode", settings.role)
-    yield _Given("disaggregation_decode_enable_radix_cache", settings.decode_radix)
+    for name in LOG_INPUTS:
+        if name not in _FROM_FACTS:
+            yield _Given(name, settings.input(name))
+    yield _Given("replayssm", settings.replayssm)
     yield _Given("skip_decode_lock", settings.skip_decode_lock)
-    yield _Given("mamba_radix_cache_strategy", settings.strategy)
-    yield _Given("linear_replayssm_cache_len", settings.ring_length)
+    yield _Given("dcp_size", facts.dcp_size)
     if settings.max_mamba_cache_size is not None:
         yield _Given("split", "pin")
     elif settings.stated:
@@ -198,7 +199,7 @@ def _kv(facts: Facts, exact: Exact) -> Iterator[_Given]:
 def _drafts(facts: Facts, exact: Exact) -> Iterator[_Given]:
     settings = facts.settings
     yield _Given("D", facts.draft_tokens)
-    yield _Given("speculative_algorithm", settings.algorithm)
+    yield _Given("speculative_algorithm", settings.speculative_algorithm)
     if facts.draft_token_bytes is not None and facts.draft_tokens:
         item = KV_ITEMSIZE[exact.kv_dtype or facts.kv_cache_dtype or "bfloat16"]
         measured = whole_elements(facts.draft_token_bytes, item)

@@ -6,29 +6,25 @@ The log wins. A command says what was asked, so what it leaves out was not set, 
 from collections.abc import Iterator
 from typing import Any, NamedTuple, get_args
 
-from sizing.basics.dtypes import KvDtype, StateDtype
+from sizing.basics.dtypes import StateDtype
 from sizing.basics.problems import shown
 from sizing.basics.units import GIB, count, number
 from sizing.bootlog.facts import Facts
 from sizing.bootlog.gather import facts_of
 from sizing.bootlog.log import Boot
 from sizing.bootlog.measure import Measured
-from sizing.bootlog.settings import Settings
+from sizing.bootlog.settings import LOG_INPUTS, Settings, with_inputs
 from sizing.command import Command
+from sizing.command.flags import RULES
 from sizing.models import Geometry, ModelRefusedError, state_bytes
 from sizing.releases.rules import RELEASES, Release, rules_of
 from sizing.scenario.from_model import geometry_of
-from sizing.scenario.inputs import LABELS, Algorithm, Role, Strategy
+from sizing.scenario.inputs import LABELS
 
-# The inputs of a Scenario that a command states under the same name as a log's arguments line.
-SAME_NAMES = (
-    "tp_size", "pp_size", "attn_dp_size", "dcp_size", "page_size", "max_running_requests", "max_total_tokens",
-    "max_mamba_cache_size", "mamba_full_memory_ratio", "mamba_track_interval", "context_length",
-)  # fmt: skip
 # Where a command that is there whole does not have the flag: the engine's own value.
 UNSET: dict[str, Any] = {
     "tp_size": 1, "pp_size": 1, "dcp_size": 1, "attn_dp_size": 1, "disable_radix_cache": False,
-    "disable_overlap_schedule": False, "draft_tokens": 0, "replayssm": "off", "skip_decode_lock": False,
+    "disable_overlap_schedule": False, "D": 0, "replayssm": "off", "skip_decode_lock": False,
 }  # fmt: skip
 
 
@@ -76,30 +72,12 @@ def settings_of_command(command: Command) -> Settings:
     """The flags of a launch command, as an arguments line would say them."""
     values = command.values
     unset = _unset(command)
-    given: dict[str, Any] = {name: values.get(name) for name in SAME_NAMES}
-    given |= {
-        "model_path": command.model_path,
-        "mem_fraction_static": command.mem_fraction_static,
-        "mamba_ssm_dtype": _one_of(values.get("mamba_ssm_dtype"), get_args(StateDtype)),
-        "kv_cache_dtype": _one_of(values.get("kv_cache_dtype"), get_args(KvDtype)),
-        "strategy": _one_of(values.get("mamba_radix_cache_strategy"), get_args(Strategy)),
-        "algorithm": _one_of(values.get("speculative_algorithm"), get_args(Algorithm)),
-        "draft_tokens": values.get("D"),
-        "draft_steps": command.draft_steps,
-        "draft_topk": values.get("speculative_eagle_topk"),
-        "disable_radix_cache": values.get("disable_radix_cache"),
-        "decode_radix": values.get("disaggregation_decode_enable_radix_cache"),
-        "unified": values.get("enable_unified_memory"),
-        "disable_overlap_schedule": values.get("disable_overlap_schedule"),
-        "replayssm": values.get("replayssm"),
-        "ring_length": values.get("linear_replayssm_cache_len"),
-        "role": _one_of(values.get("disaggregation_mode"), get_args(Role)),
-        "skip_decode_lock": values.get("skip_decode_lock"),
-    }
-    if given["algorithm"] is not None and given["draft_tokens"] is None:
-        unset = {name: value for name, value in unset.items() if name != "draft_tokens"}
+    given = {name: values.get(name) for name in (*LOG_INPUTS, "replayssm", "skip_decode_lock", "mem_fraction_static")}
+    given |= {"model_path": command.model_path, "speculative_num_steps": command.draft_steps}
+    if given["speculative_algorithm"] is not None and given["D"] is None:
+        unset = {name: value for name, value in unset.items() if name != "D"}
     filled = unset | {name: value for name, value in given.items() if value is not None}
-    return Settings(stated=bool(command.flags), complete=is_whole(command), **filled)
+    return with_inputs(filled, stated=bool(command.flags), complete=is_whole(command))
 
 
 def _unset(command: Command) -> dict[str, Any]:
@@ -110,18 +88,12 @@ def _unset(command: Command) -> dict[str, Any]:
     return {name: value for name, value in UNSET.items() if name not in later}
 
 
-# What a flag sets of UNSET, where it is no field of the same name.
+# What a flag sets, its own input or another.
 _SET_BY: dict[str, tuple[str, ...]] = {
-    "--tp-size": ("tp_size",), "--pp-size": ("pp_size",), "--dcp-size": ("dcp_size",), "--dp-size": ("attn_dp_size",),
-    "--enable-dp-attention": ("attn_dp_size",), "--attn-dp-size": ("attn_dp_size",),
-    "--disable-radix-cache": ("disable_radix_cache",), "--disable-overlap-schedule": ("disable_overlap_schedule",),
-    "--speculative-algorithm": ("draft_tokens",), "--enable-linear-replayssm": ("replayssm",),
-    "--enable-linear-replayssm-spec": ("replayssm",), "--enable-gdn-replayssm-spec": ("replayssm",),
+    **{rule.names[0]: (rule.field,) for rule in RULES},
+    "--dp-size": ("attn_dp_size",), "--enable-dp-attention": ("attn_dp_size",), "--speculative-algorithm": ("D",),
+    "--enable-linear-replayssm": ("replayssm",), "--enable-linear-replayssm-spec": ("replayssm",),
 }  # fmt: skip
-
-
-def _one_of(value: object, allowed: tuple[str, ...]) -> Any:
-    return value if value in allowed else None
 
 
 def _differ(alone: Facts, both: Facts, command: Command) -> Iterator[str]:
@@ -141,28 +113,22 @@ def _differ(alone: Facts, both: Facts, command: Command) -> Iterator[str]:
 # overlap off, take another page, or choose a strategy, and none of that contradicts the command.
 _COMPARED = (
     "tp_size", "pp_size", "attn_dp_size", "dcp_size", "mem_fraction_static", "max_running_requests",
-    "max_total_tokens", "max_mamba_cache_size", "mamba_full_memory_ratio", "mamba_ssm_dtype", "draft_tokens",
-    "context_length", "role",
+    "max_total_tokens", "max_mamba_cache_size", "mamba_full_memory_ratio", "mamba_ssm_dtype", "D",
+    "context_length", "disaggregation_mode",
 )  # fmt: skip
 _NONE_IN_A_WHOLE_LINE = ("max_running_requests", "max_total_tokens", "max_mamba_cache_size")
-_FIELDS = {"draft_tokens": "D", "role": "disaggregation_mode", "strategy": "mamba_radix_cache_strategy"}
 
 
 def _flags(log: Settings, asked: Settings, command: Command) -> Iterator[str]:
     for name in _COMPARED:
         there, here = getattr(log, name), getattr(asked, name)
-        field = _FIELDS.get(name, name)
-        stated = field in command.values or (name == "mem_fraction_static" and here is not None)
+        stated = name in command.values
         if stated and here is not None and there is not None and here != there:
-            yield f"{_label(field)}: the log says {there}, the command {here}."
+            yield f"{LABELS[name]}: the log says {there}, the command {here}."
         elif stated and there is None and log.complete and name in _NONE_IN_A_WHOLE_LINE:
-            yield f"{_label(field)}: the log's arguments line has none, the command {here}."
+            yield f"{LABELS[name]}: the log's arguments line has none, the command {here}."
         elif here is None and there is not None and is_whole(command) and name == "max_mamba_cache_size":
-            yield f"{_label(field)}: the log says {there}, the command has none."
-
-
-def _label(field: str) -> str:
-    return "--mem-fraction-static" if field == "mem_fraction_static" else LABELS[field]
+            yield f"{LABELS[name]}: the log says {there}, the command has none."
 
 
 def _printed(alone: Facts, asked: Settings, command: Command) -> Iterator[str]:
@@ -180,7 +146,7 @@ def _printed(alone: Facts, asked: Settings, command: Command) -> Iterator[str]:
         highest = max((rank for name in alone.ranks if (rank := _tp_rank(name)) is not None), default=0)
         if highest >= asked.tp_size:
             yield f"--tp-size: the log has a rank TP{highest}, the command {asked.tp_size} ranks."
-    if alone.draft_tokens and asked.draft_tokens == 0 and alone.settings.draft_tokens is None:
+    if alone.draft_tokens and asked.D == 0 and alone.settings.D is None:
         yield (
             f"Speculation: the log's state pool holds the states of {alone.draft_tokens} draft tokens, the command "
             "asks for none."
@@ -191,15 +157,10 @@ def _printed(alone: Facts, asked: Settings, command: Command) -> Iterator[str]:
         )
 
 
-# `no_buffer` sets the page to 1 in these releases, whatever is asked (engine-versions.md, "S and strategies").
-_PAGE_SET_TO_ONE: tuple[Release, ...] = ("0.5.11", "0.5.12", "0.5.13")
-# Under EAGLE the pool gets some tokens on top of what was sized (engine-versions.md, "Memory, DCP, KV").
-_TOKENS_ON_TOP: tuple[Release, ...] = ("0.5.4", "0.5.5", "0.5.6")
-
-
 def _forces_pages(releases: tuple[Release, ...]) -> bool:
     """Whether rows need be no whole pages as asked, in a release that the log may be of."""
-    return not {*releases, *(() if releases else RELEASES)}.isdisjoint((*_PAGE_SET_TO_ONE, *_TOKENS_ON_TOP))
+    possible = map(rules_of, releases or RELEASES)
+    return any(rules.no_buffer_sets_page_1 or rules.eagle_headroom for rules in possible)
 
 
 def _tp_rank(name: str) -> int | None:
@@ -210,7 +171,7 @@ def _tp_rank(name: str) -> int | None:
 def _slots(alone: Facts, asked: Settings, command: Command) -> Iterator[str]:
     """K against the pin of the command. A decode server allocates more than its pin."""
     pin, width = asked.max_mamba_cache_size, asked.attn_dp_size or 1
-    if pin is None or alone.slots is None or asked.role == "decode":
+    if pin is None or alone.slots is None or asked.disaggregation_mode == "decode":
         return
     wins = all(rules_of(release).pin_wins for release in alone.releases or RELEASES)
     if not wins and not asked.disable_radix_cache and "--mamba" in " ".join(flag.name for flag in command.flags):
@@ -269,7 +230,8 @@ def _fraction(both: Facts, asked: Settings, command: Command) -> Iterator[str]:
 def _ratio(both: Facts, asked: Settings) -> Iterator[str]:
     """K by the ratio that the command states against the printed one, without speculation (engine-sizing.md 5)."""
     ratio, rest, slot = asked.mamba_full_memory_ratio, both.rest_from_pools, both.slot_bytes
-    by_ratio = asked.max_mamba_cache_size is None and not asked.disable_radix_cache and asked.role != "decode"
+    radix = not asked.disable_radix_cache and asked.disaggregation_mode != "decode"
+    by_ratio = asked.max_mamba_cache_size is None and radix
     if ratio is None or rest is None or slot is None or both.slots is None or both.S in (None, 1) or not by_ratio:
         return
     if both.draft_tokens != 0 or both.rest_from_pools_is_least or asked.attn_dp_size not in (None, 1):

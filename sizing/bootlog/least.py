@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from sizing.answers.optimum import best_split
 from sizing.basics.problems import RefusedError
+from sizing.basics.search import turn
 from sizing.basics.units import GIB
 from sizing.bootlog.diagnosis import Diagnosis, byte_ends
 from sizing.bootlog.facts import Facts
@@ -157,9 +158,6 @@ def _three(measured: Measured) -> tuple[float, float, float]:
     return measured.value, measured.low, measured.high
 
 
-STEPS = 60  # halvings: more than a float tells apart
-
-
 def _least_rest(rank: Rank) -> float | None:
     """The least rest [GiB] with which the engine starts with these flags; None where none does."""
 
@@ -167,10 +165,5 @@ def _least_rest(rank: Rank) -> float | None:
         tried = rank._replace(rest_gib=rest)
         return bool(starts(pools_from_slots(tried, slots_taken(tried, rank.scenario.mamba_full_memory_ratio))))
 
-    low, high = 0.0, float(MAX_REST_GIB)
-    if not boots(high):
-        return None
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if boots(middle) else (middle, high)
-    return high
+    found = turn(0.0, float(MAX_REST_GIB), boots)
+    return found and found[1]

@@ -10,14 +10,11 @@ from sizing.basics.units import GIB
 from sizing.bootlog.measure import Measured, least, span
 from sizing.bootlog.rank_facts import RankFacts
 from sizing.engine.byte_costs import draft_rows_charged
-from sizing.engine.charges import draft_holders
+from sizing.engine.charges import charges_drafts, draft_holders
+from sizing.engine.kv import HEADROOM_BUFFER, adds_headroom
 from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.releases.rules import Release, rules_of
 from sizing.scenario.inputs import Algorithm, Family, ReplaySsm, Role
-
-# engine-sizing.md section 14: tokens that 0.5.4 to 0.5.6 add under EAGLE after sizing, beside steps, top-k and drafts.
-ADDED_TOKENS = 100
-ADDS_TOKENS: tuple[Release, ...] = ("0.5.4", "0.5.5", "0.5.6")
 
 
 class Charging(NamedTuple):
@@ -79,14 +76,9 @@ def _state(rank: RankFacts, charging: Charging) -> Measured | None:
     """The slots that were charged; a decode server up to 0.5.10 allocates a count of its own and never prints K."""
     if rank.state_gib is None or rank.slots is None or rank.slots_allocated is None:
         return None
-    if charging.role == "decode" and charging.release in _RELEASES_WITHOUT_RAISED:
+    if charging.role == "decode" and rules_of(charging.release).decode_slots != "most of K and what rows need":
         return None
     return rank.state_gib.times((rank.slots + _padding(charging)) / (rank.slots_allocated + 1))
-
-
-_RELEASES_WITHOUT_RAISED: tuple[Release, ...] = (
-    "0.5.4", "0.5.5", "0.5.6", "0.5.7", "0.5.8", "0.5.9", "0.5.10",
-)  # fmt: skip
 
 
 def _padding(charging: Charging) -> int:
@@ -98,10 +90,10 @@ def _kv(rank: RankFacts, charging: Charging) -> Measured | None:
     if rank.kv_gib is None or not rank.kv_rows:
         return None
     rows: float = rank.kv_rows
-    if charging.release in ADDS_TOKENS and charging.D and charging.algorithm != "NGRAM":
+    if adds_headroom(rules_of(charging.release), charging.D, charging.algorithm or "EAGLE"):
         if not (charging.steps and charging.topk and rank.running):
             return None
-        rows -= rank.running * (charging.steps * charging.topk + charging.D) + ADDED_TOKENS
+        rows -= rank.running * (charging.steps * charging.topk + (charging.D or 0)) + HEADROOM_BUFFER
     token = rank.kv_gib.times(1 / (rank.kv_rows + charging.page_size))
     draft = _draft_token(rank, charging)
     if draft is None:
@@ -125,9 +117,7 @@ def _drafts(rank: RankFacts, charging: Charging) -> Measured | None:
     rules = rules_of(charging.release)
     if charging.D is None:
         return None
-    if charging.D == 0 or (charging.role == "prefill" and not rules.prefill_reserves_drafts):
-        return NOTHING
-    if not charging.by_ratio and rules.drafts_by_ratio_only:
+    if charging.D == 0 or not charges_drafts(rules, charging.role, by_ratio=charging.by_ratio):
         return NOTHING
     if charging.replayssm == "spec" and rules.rings_replace_drafts:
         return _rings(rank, charging)

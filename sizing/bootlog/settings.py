@@ -1,11 +1,14 @@
 """What a boot's arguments line says of its flags, in the names of a Scenario's inputs. None is not said."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar, get_args
 
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.bootlog.said import Arguments, Value
 from sizing.releases.rules import RELEASES, Release
-from sizing.scenario.inputs import Algorithm, ReplaySsm, Role, Strategy
+from sizing.scenario.inputs import INPUTS, Algorithm, ReplaySsm, Role, Strategy
+from sizing.scenario.registry import Input
 
 T = TypeVar("T")
 
@@ -43,23 +46,40 @@ class Settings(NamedTuple):
     mamba_full_memory_ratio: float | None = None
     mamba_ssm_dtype: StateDtype | None = None
     kv_cache_dtype: KvDtype | None = None
-    strategy: Strategy | None = None
+    mamba_radix_cache_strategy: Strategy | None = None
     disable_radix_cache: bool | None = None
     disable_overlap_schedule: bool | None = None
     mamba_track_interval: int | None = None
-    algorithm: Algorithm | None = None
-    draft_tokens: int | None = None
+    speculative_algorithm: Algorithm | None = None
+    D: int | None = None
     """0 where the line says that there is no speculation; None under speculation without a number."""
-    draft_steps: int | None = None
-    draft_topk: int | None = None
+    speculative_num_steps: int | None = None
+    speculative_eagle_topk: int | None = None
     replayssm: ReplaySsm | None = None
-    ring_length: int | None = None
+    linear_replayssm_cache_len: int | None = None
     context_length: int | None = None
-    role: Role | None = None
-    unified: bool | None = None
-    decode_radix: bool | None = None
+    disaggregation_mode: Role | None = None
+    enable_unified_memory: bool | None = None
+    disaggregation_decode_enable_radix_cache: bool | None = None
     skip_decode_lock: bool | None = None
     """A variable of the environment: never in a log."""
+    others: Mapping[str, Any] = MappingProxyType({})
+    """Further inputs by their names, which reading a log asks nothing of."""
+
+    def input(self, name: str) -> Any:
+        """An input by its name; None where it is not said."""
+        return getattr(self, name) if name in self._fields else self.others.get(name)
+
+
+LOG_INPUTS = tuple(name for name, own in INPUTS.items() if own.log_keys)
+"""The inputs that an arguments line fills in."""
+
+
+def with_inputs(values: Mapping[str, Any], **more: Any) -> Settings:
+    """Settings that say these inputs, and what is no input."""
+    own = {name: value for name, value in values.items() if name in Settings._fields}
+    others = {name: value for name, value in values.items() if name not in own and value is not None}
+    return Settings(**own, **more, others=MappingProxyType(others))
 
 
 def with_given(settings: Settings, given: Settings | None) -> Settings:
@@ -67,6 +87,7 @@ def with_given(settings: Settings, given: Settings | None) -> Settings:
     if given is None:
         return settings
     filled: dict[str, Any] = {name: value for name, value in given._asdict().items() if getattr(settings, name) is None}
+    filled["others"] = MappingProxyType({**given.others, **settings.others})
     filled |= {"stated": settings.stated or given.stated, "complete": settings.complete or given.complete}
     return settings._replace(**filled)
 
@@ -76,39 +97,30 @@ def settings_of(arguments: Arguments | None) -> Settings:
     if arguments is None:
         return Settings()
     values = arguments.values
-    return Settings(
+    found = {name: _read(values, name) for name in LOG_INPUTS}
+    found |= {"attn_dp_size": _attn_dp(values), "D": _drafts(values), "replayssm": _replayssm(values)}
+    return with_inputs(
+        found,
         stated=True,
         complete=arguments.complete,
         model_path=_text(values, "model_path"),
-        tp_size=_whole(values, "tp_size"),
-        pp_size=_whole(values, "pp_size"),
-        attn_dp_size=_attn_dp(values),
         attn_cp_size=_whole(values, "attn_cp_size"),
-        dcp_size=_whole(values, "dcp_size"),
-        page_size=_whole(values, "page_size"),
         mem_fraction_static=_fraction(values, "mem_fraction_static"),
-        max_running_requests=_whole(values, "max_running_requests"),
-        max_total_tokens=_whole(values, "max_total_tokens"),
-        max_mamba_cache_size=_whole(values, "max_mamba_cache_size"),
-        mamba_full_memory_ratio=_number(values, "mamba_full_memory_ratio"),
-        mamba_ssm_dtype=_one_of(values, "mamba_ssm_dtype", get_args(StateDtype)),
-        kv_cache_dtype=kv_dtype(_text(values, "kv_cache_dtype")),
-        strategy=_one_of(values, "mamba_radix_cache_strategy", get_args(Strategy))
-        or _one_of(values, "mamba_scheduler_strategy", get_args(Strategy)),
-        disable_radix_cache=_flag(values, "disable_radix_cache"),
-        disable_overlap_schedule=_flag(values, "disable_overlap_schedule"),
-        mamba_track_interval=_whole(values, "mamba_track_interval"),
-        algorithm=_one_of(values, "speculative_algorithm", get_args(Algorithm)),
-        draft_tokens=_drafts(values),
-        draft_steps=_whole(values, "speculative_num_steps"),
-        draft_topk=_whole(values, "speculative_eagle_topk"),
-        replayssm=_replayssm(values),
-        ring_length=_whole(values, "linear_replayssm_cache_len"),
-        context_length=_whole(values, "context_length"),
-        role=_one_of(values, "disaggregation_mode", get_args(Role)),
-        unified=_flag(values, "enable_unified_memory"),
-        decode_radix=_flag(values, "disaggregation_decode_enable_radix_cache"),
     )
+
+
+def _read(values: dict[str, Value], name: str) -> Any:
+    """An input from the first of its keys that holds one; None without."""
+    own = INPUTS[name]
+    return next((found for key in own.log_keys if (found := _value(values, key, own)) is not None), None)
+
+
+def _value(values: dict[str, Value], key: str, own: Input) -> Any:
+    if own.options == get_args(KvDtype):
+        return kv_dtype(_text(values, key))
+    if own.options:
+        return _one_of(values, key, own.options)
+    return {"switch": _flag, "whole": _whole, "number": _number, "word": _text}[own.kind](values, key)
 
 
 def kv_dtype(name: str | None) -> KvDtype | None:

@@ -82,16 +82,16 @@ def _by_flags(settings: Settings, releases: tuple[Release, ...], architecture: s
 
     What `auto` gives depends on the model: where no line names it, every model that there is counts.
     """
-    if not settings.complete or settings.disable_radix_cache is None or settings.draft_tokens is None:
+    if not settings.complete or settings.disable_radix_cache is None or settings.D is None:
         return set()
     inputs = {
         "model": "",
-        "D": settings.draft_tokens,
-        "speculative_algorithm": settings.algorithm or "EAGLE",
-        "mamba_radix_cache_strategy": settings.strategy or "auto",
+        "D": settings.D,
+        "speculative_algorithm": settings.speculative_algorithm or "EAGLE",
+        "mamba_radix_cache_strategy": settings.mamba_radix_cache_strategy or "auto",
         "disable_overlap_schedule": settings.disable_overlap_schedule or False,
-        "disaggregation_mode": settings.role or "null",
-        "disaggregation_decode_enable_radix_cache": settings.decode_radix or False,
+        "disaggregation_mode": settings.disaggregation_mode or "null",
+        "disaggregation_decode_enable_radix_cache": settings.disaggregation_decode_enable_radix_cache or False,
         "page_size": settings.page_size or 1,
         "pp_size": settings.pp_size or 1,
         "state_bytes_all_stages": Scenario().state_bytes_per_slot,
@@ -102,7 +102,8 @@ def _by_flags(settings: Settings, releases: tuple[Release, ...], architecture: s
         asked = Scenario.model_validate(inputs)
     except ValidationError:
         return set()
-    models = (architecture,) if architecture or settings.strategy not in (None, "auto") else tuple(ARCHITECTURES)
+    by_model = not architecture and settings.mamba_radix_cache_strategy in (None, "auto")
+    models = tuple(ARCHITECTURES) if by_model else (architecture,)
     found = set()
     for release in releases or RELEASES:
         for model in models:

@@ -30,7 +30,7 @@ from sizing.explain.launch_flags import why_words
 from sizing.explain.unified_memory import unified_view
 from sizing.explain.verdict import advice, ask_for_rest, verdict
 from sizing.explain.working import comparisons, working
-from sizing.scenario.inputs import DEFAULTS, FIELDS, extra, rest_is_given
+from sizing.scenario.inputs import DEFAULTS, FIELDS, INPUTS, rest_is_given
 from sizing.scenario.rest import for_bytes_alone
 
 
@@ -55,9 +55,11 @@ def add(commands: Any) -> None:
 def _fields_help() -> str:
     lines = ["inputs (name, default, what):"]
     for name, field in FIELDS.items():
-        unit = f" [{extra(name, 'unit')}]" if extra(name, "unit") else ""
-        flag = f" ({extra(name, 'flag')})" if extra(name, "flag") else ""
-        lines.append(f"  {name} = {json.dumps(DEFAULTS[name])}{unit}{flag}\n      {field.description}")
+        own = INPUTS[name]
+        unit = f" [{own.unit}]" if own.unit else ""
+        flag = f" ({own.flag})" if own.flag else ""
+        when = "" if own.counts in ("always", "never") else f" Counts {own.counts}."
+        lines.append(f"  {name} = {json.dumps(DEFAULTS[name])}{unit}{flag}\n      {field.description}{when}")
     return "\n".join(lines)
 
 
@@ -74,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
             stop_with(ask_for_rest(scenario), where="rest_gib")
         return print_answer(options, sizing_answer(sizing, rest_given=False))
     if options.sheet:
-        write_sheet(scenario, Path(options.sheet), kept)
+        write_sheet(scenario, Path(options.sheet), kept, brief=options.one_page)
     if options.save:
         write(Path(options.save), to_file([scenario]).encode("utf-8"), where="--save")
     print(result_json(sizing) if options.json else _as_table(sizing), flush=True)

@@ -17,7 +17,7 @@ from sizing.basics.problems import Problem, listed, shown
 from sizing.exchange.answer import Answer, EngineKind, InputKind, refusal
 from sizing.exchange.fleet_text import read_fleet
 from sizing.exchange.scenario_file import MAX_LENGTH, from_file
-from sizing.explain.fleet_words import fleet_columns, fleet_headline, fleet_notes, fleet_rows
+from sizing.explain.fleet_words import fleet_columns, fleet_headline, fleet_notes, fleet_rows, rate_words
 from sizing.scenario.inputs import Scenario
 from sizing.sheet import PdfError, sheet_of, sheet_pdf
 
@@ -105,11 +105,13 @@ def write_sheet(
     kept: Sequence[Scenario],
     wants: Sequence[Want] = (),
     fleet: FleetWanted | None = None,
+    *,
+    brief: bool = False,
 ) -> None:
     """The review sheet as HTML, or as PDF by the ending of its name."""
     if out.suffix.lower() not in (".html", ".htm", ".pdf"):
         stop_with(f"{shown(out)} ends in neither .html nor .pdf: name one of them.", where="--sheet")
-    page = sheet_of(scenario, on=date.today(), kept=kept, wants=wants, fleet=fleet)
+    page = sheet_of(scenario, on=date.today(), kept=kept, wants=wants, fleet=fleet, brief=brief)
     try:
         data = sheet_pdf(page) if out.suffix.lower() == ".pdf" else page.encode("utf-8")
         if data is None:
@@ -153,11 +155,13 @@ def fleet_wanted(options: argparse.Namespace) -> FleetWanted | None:
         stop(found)
     if not found.wanted and found.gpu_hour is not None:
         stop_with("It counts beside --fleet, or --arrival-rate and --time-in-system: give them.", where="--gpu-hour")
-    return found if found.wanted else None
+    return found if found.wanted or found.arrival_rate is not None else None
 
 
 def fleet_lines(wanted: FleetWanted, carriers: Sequence[Carrier], scenario: Scenario, risk: float | None) -> list[str]:
     """What carries it, in words and a table."""
+    if not wanted.wanted:
+        return ["", rate_words(wanted, carriers)]
     fleet = fleet_of(wanted, carriers, scenario)
     table = aligned([fleet_columns(fleet), *fleet_rows(fleet)])
     return ["", fleet_headline(fleet), "", *table, "", fleet_notes(fleet, wanted, scenario, risk)]
@@ -171,6 +175,7 @@ def add_sheet(command: argparse.ArgumentParser) -> None:
         help="write a review sheet too, with every scenario of FILE side by side: .html, or .pdf where Chromium is "
         "present",
     )
+    command.add_argument("--one-page", action="store_true", help="of the sheet one page alone: answer, flags, figure")
 
 
 def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -123,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
         return print_answer(options, traffic_answer(traffic, rest_given=False))
     ways = carriers_of(traffic) if fleet and given else ()
     if options.json:
-        many = fleet_of(fleet, ways, traffic.sizing.scenario) if fleet and given else None
+        many = fleet_of(fleet, ways, traffic.sizing.scenario) if fleet and fleet.wanted and given else None
         print(traffic_json(traffic, many, rest_given=given), flush=True)
     else:
         lines = _traffic_lines(traffic, workload)

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sizing.basics.problems import Problem, from_validation, shown
-from sizing.command.flags import CONV_DTYPE, RULE_OF, SKIP_DECODE_LOCK, SSM_DTYPE, FlagRule, chief_name
+from sizing.command.flags import RULE_OF, VARIABLES, FlagRule, chief_name
 from sizing.command.variables import ANY_EXPANSION, added_to, array_around, expanded, set_on_condition
 from sizing.command.words import MAX_CHARACTERS, Layout, Word, is_open, layout_of, words_of
 from sizing.releases.flags import releases_with, taken_by, whole_name
 from sizing.releases.rules import EAGLE_KIND, Release
-from sizing.scenario.inputs import DEFAULTS, LABELS, Scenario
+from sizing.scenario.inputs import DEFAULTS, INPUTS, LABELS, Scenario
 
 _FLAG = re.compile(r"--[a-zA-Z][\w-]*")
 _ENVIRONMENT = re.compile(r"(?:--env=|-e)?(SGLANG_\w{1,80})=(.*)", re.DOTALL)
@@ -118,7 +118,7 @@ def read_command(text: str) -> Command:
         values=reader.values,
         sources=reader.sources,
         model_path=reader.text_of("--model-path"),
-        mem_fraction_static=reader.fraction(),
+        mem_fraction_static=reader.values.get("mem_fraction_static"),
         draft_steps=reader.whole("--speculative-num-steps"),
         unknown=tuple(dict.fromkeys(flag.name for flag in flags if flag.chief not in RULE_OF)),
         unread=() if _is_router(words) else _unread(flags),
@@ -305,18 +305,6 @@ class _Reader:
         text = self.text_of(name)
         return int(text) if text and _WHOLE.fullmatch(text) else None
 
-    def fraction(self) -> float | None:
-        flag = self._flags.get("--mem-fraction-static")
-        text = flag.value if flag else None
-        if text is None or ANY_EXPANSION.search(text):
-            return None
-        if _NUMBER.fullmatch(text) and 0 < float(text) <= 1:
-            return float(text)
-        self.problem(
-            "--mem-fraction-static", f"--mem-fraction-static must be above 0 and at most 1, not {shown(text)}."
-        )
-        return None
-
     def _set(self, field: str, value: object, source: str) -> None:
         """Take a value that the Scenario takes."""
         try:
@@ -351,8 +339,7 @@ class _Reader:
         """
         algorithm = self.text_of("--speculative-algorithm")
         if algorithm is None:
-            self.values.pop("D", None)
-            self.sources.pop("D", None)
+            self._leave_out("D", "speculative_num_steps")
             return
         if algorithm == "NEXTN":
             self.values["speculative_algorithm"] = "EAGLE"
@@ -369,6 +356,13 @@ class _Reader:
                 "--speculative-algorithm is there without --speculative-num-draft-tokens: enter D, the draft tokens "
                 "that the engine chooses.",
             )
+        if steps is not None and steps == self.values.get("D", 0) - 1:
+            self._leave_out("speculative_num_steps")  # it follows from D
+
+    def _leave_out(self, *fields: str) -> None:
+        for field in fields:
+            self.values.pop(field, None)
+            self.sources.pop(field, None)
 
     def _replayssm(self) -> None:
         for name, kind in (("--enable-linear-replayssm", "decode"), ("--enable-linear-replayssm-spec", "spec")):
@@ -383,12 +377,11 @@ class _Reader:
         elif self._flags:
             self.values["split"] = "ratio"
             self.sources["split"] = self.sources.get("mamba_full_memory_ratio", "no pin")
-        if SKIP_DECODE_LOCK in environment:
-            self._set("skip_decode_lock", environment[SKIP_DECODE_LOCK].lower() in _TRUE, SKIP_DECODE_LOCK)
-        if CONV_DTYPE in environment:
-            self._set("mamba_conv_dtype", environment[CONV_DTYPE], CONV_DTYPE)
-        if SSM_DTYPE in environment and "--mamba-ssm-dtype" not in self._flags:
-            self._set("mamba_ssm_dtype", environment[SSM_DTYPE], SSM_DTYPE)
+        for variable, field in VARIABLES.items():
+            own = INPUTS[field]
+            if variable in environment and not any(name in self._flags for name in own.names):
+                text = environment[variable]
+                self._set(field, text.lower() in _TRUE if own.kind == "switch" else text, variable)
 
 
 def _typed(rule: FlagRule, text: str) -> object:

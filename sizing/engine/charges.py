@@ -18,11 +18,16 @@ def drafts_charged(resolved: Resolved, *, by_ratio: bool) -> int:
     `by_ratio`: whether the ratio decides the slots; in 0.5.7 nothing else charges drafts.
     """
     rules, scenario = resolved.rules, resolved.scenario
-    if scenario.disaggregation_mode == "prefill" and not rules.prefill_reserves_drafts:
-        return 0
-    if rules.drafts_by_ratio_only and not by_ratio:
+    if not charges_drafts(rules, scenario.disaggregation_mode, by_ratio=by_ratio):
         return 0
     return 0 if resolved.costs.replays_drafts and rules.rings_replace_drafts else scenario.D
+
+
+def charges_drafts(rules: Rules, role: str | None, *, by_ratio: bool) -> bool:
+    """Whether a release charges a server in this PD role for draft states, or for the rings in their place."""
+    if role == "prefill" and not rules.prefill_reserves_drafts:
+        return False
+    return by_ratio or not rules.drafts_by_ratio_only
 
 
 def draft_holders(rules: Rules, slots: Numeric, clamp: Numeric, requests: Numeric) -> Numeric:

@@ -7,16 +7,20 @@ import numpy as np
 
 from sizing.basics.numeric import Numeric, Truth
 from sizing.engine.resolved import Rank, Resolved
-from sizing.releases.rules import EAGLE_KIND
+from sizing.releases.rules import EAGLE_KIND, Rules
 
 HEADROOM_BUFFER = 100  # `init_memory_pool` up to 0.5.6: requests x (steps x topk + D) + 100 rows
+
+
+def adds_headroom(rules: Rules, D: int | None, algorithm: str | None) -> bool:
+    """Whether a release adds rows for drafts in flight beyond what was sized."""
+    return rules.eagle_headroom and bool(D) and algorithm in EAGLE_KIND
 
 
 def headroom_rows(resolved: Resolved) -> int:
     """Rows that EAGLE adds for each request up to 0.5.6, HEADROOM_BUFFER more besides; 0 where none are."""
     scenario = resolved.scenario
-    drafts = scenario.D > 0 and scenario.speculative_algorithm in EAGLE_KIND
-    if not resolved.rules.eagle_headroom or not drafts:
+    if not adds_headroom(resolved.rules, scenario.D, scenario.speculative_algorithm):
         return 0
     steps = scenario.speculative_num_steps or max(scenario.D - 1, 1)
     return steps * scenario.speculative_eagle_topk + scenario.D

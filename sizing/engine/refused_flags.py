@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from sizing.basics.problems import Refusal, RefusalKind
 from sizing.engine.refused_unified_memory import unified_refusals
 from sizing.engine.resolved import Resolved
-from sizing.releases.architectures import GLM_5_NEXT, Support
-from sizing.releases.flags import has_flag, lacking, where
-from sizing.releases.rules import Rules, at_least, first_with
+from sizing.engine.slots_per_request import role_turns_radix_off, takes_extra_buffer
+from sizing.releases.architectures import GLM_5_NEXT
+from sizing.releases.flags import has_flag, where
+from sizing.releases.rules import at_least, first_with
 from sizing.scenario.inputs import DEFAULTS, Scenario
 
 EXTRA = ("extra_buffer", "extra_buffer_lazy")
@@ -22,11 +23,6 @@ def refusal_of(resolved: Resolved) -> Refusal | None:
     return next(_refusals(resolved), None)
 
 
-def takes_extra_buffer(scenario: Scenario, support: Support) -> bool:
-    """Whether model and linear-attention backend take extra_buffer (`supports_mamba_cache_extra_buffer`)."""
-    return support.extra_buffer and scenario.linear_attn_backend == "triton"
-
-
 def missing_flag(release: str, flag: str) -> Refusal:
     """The refusal of an argument parser that does not know a flag."""
     cure = f"SGLang {release} has no such flag: drop it, or choose {where(flag.split(maxsplit=1)[0])}."
@@ -35,41 +31,43 @@ def missing_flag(release: str, flag: str) -> Refusal:
 
 def _refusals(resolved: Resolved) -> Iterator[Refusal]:
     scenario, rules, support = resolved.scenario, resolved.rules, resolved.support
-    yield from _not_served(scenario, support)
-    yield from _missing(scenario, rules)
+    yield from _not_served(resolved)
+    yield from _missing(resolved)
     if scenario.pp_size > 1 and not support.pipeline:
         yield _flags(
             "Intern-S2-Mobius does not support: pipeline parallelism (--pp-size must be 1).", "Set --pp-size 1."
         )
-    yield from _decode_radix(scenario)
+    yield from _decode_radix(resolved)
     if support.listed and not support.radix_off:
         if rules.checks_no_buffer:
-            yield from _checked_strategy(scenario, rules, support, resolved)
+            yield from _checked_strategy(resolved)
         elif rules.strategies:
-            yield from _strategy_until_0_5_13(scenario, rules, support, resolved)
+            yield from _strategy_until_0_5_13(resolved)
     elif rules.refuses_extra_buffer_without_state and resolved.radix_cache and not support.listed:
-        yield from _without_state(scenario, resolved)
-    yield from _lazy_overlap(scenario, resolved)
-    yield from _ngram_pages(scenario, resolved)
+        yield from _without_state(resolved)
+    yield from _lazy_overlap(resolved)
+    yield from _ngram_pages(resolved)
     yield from _chunk_pages(resolved)
-    yield from _replayssm(scenario, resolved)
-    yield from _widths(scenario, rules)
-    yield from unified_refusals(scenario, support)
-    yield from _host_cache(scenario)
+    yield from _replayssm(resolved)
+    yield from _widths(resolved)
+    yield from unified_refusals(resolved)
+    yield from _host_cache(resolved)
 
 
 def _flags(engine_words: str, cure: str, kind: RefusalKind = "flags") -> Refusal:
     return Refusal(kind=kind, engine_words=engine_words, cure=cure)
 
 
-def _not_served(scenario: Scenario, support: Support) -> Iterator[Refusal]:
+def _not_served(resolved: Resolved) -> Iterator[Refusal]:
+    scenario, support = resolved.scenario, resolved.support
     if not support.served:
         cure = f"SGLang {scenario.release} has no {scenario.architecture}: it is served since {support.served_since}."
         yield _flags("", cure, "not_served")
 
 
-def _missing(scenario: Scenario, rules: Rules) -> Iterator[Refusal]:
+def _missing(resolved: Resolved) -> Iterator[Refusal]:
     """A flag or a value that the release does not know is refused by its argument parser."""
+    scenario, rules = resolved.scenario, resolved.rules
     strategy, ssm, release = scenario.mamba_radix_cache_strategy, scenario.mamba_ssm_dtype, scenario.release
     if strategy != "auto" and not rules.strategies:
         newer = first_with(lambda r: strategy in r.strategies)
@@ -117,7 +115,8 @@ def _no_value(release: str, flag: str, value: str, newer: str | None) -> Refusal
     return _flags(f"argument {flag}: invalid choice: '{value}'", cure, "no_such_flag")
 
 
-def _decode_radix(scenario: Scenario) -> Iterator[Refusal]:
+def _decode_radix(resolved: Resolved) -> Iterator[Refusal]:
+    scenario = resolved.scenario
     asked = scenario.disaggregation_mode == "decode" and scenario.disaggregation_decode_enable_radix_cache
     if asked and scenario.release == "0.5.11" and scenario.disaggregation_transfer_backend != "nixl":
         yield _flags(
@@ -129,10 +128,11 @@ def _decode_radix(scenario: Scenario) -> Iterator[Refusal]:
 # --- the strategy ------------------------------------------------------------------------------------
 
 
-def _strategy_until_0_5_13(scenario: Scenario, rules: Rules, support: Support, resolved: Resolved) -> Iterator[Refusal]:
+def _strategy_until_0_5_13(resolved: Resolved) -> Iterator[Refusal]:
     """`_handle_mamba_radix_cache` of server_args.py, 0.5.7 to 0.5.13; `seen`: the radix cache as that step sees it."""
+    scenario, rules, support = resolved.scenario, resolved.rules, resolved.support
     who = scenario.architecture or "this"
-    seen = not scenario.disable_radix_cache and not (rules.decode_role_first and _decode_without_radix(scenario))
+    seen = not scenario.disable_radix_cache and not (rules.decode_role_first and role_turns_radix_off(scenario))
     if resolved.strategy in EXTRA:
         if not support.extra_buffer:
             yield _flags(
@@ -154,7 +154,6 @@ def _strategy_until_0_5_13(scenario: Scenario, rules: Rules, support: Support, r
             )
         if seen:
             yield from _interval(
-                scenario,
                 resolved,
                 f"mamba_track_interval {scenario.mamba_track_interval} must be greater than or equal to "
                 f"speculative_num_draft_tokens {scenario.D}",
@@ -172,16 +171,13 @@ def _strategy_until_0_5_13(scenario: Scenario, rules: Rules, support: Support, r
         )
 
 
-def _decode_without_radix(scenario: Scenario) -> bool:
-    return scenario.disaggregation_mode == "decode" and not scenario.disaggregation_decode_enable_radix_cache
-
-
-def _checked_strategy(scenario: Scenario, rules: Rules, support: Support, resolved: Resolved) -> Iterator[Refusal]:
+def _checked_strategy(resolved: Resolved) -> Iterator[Refusal]:
     """`validate_mamba_extra_buffer` and `validate_mamba_no_buffer` of arg_groups/mamba_hook.py, since 0.5.14."""
+    scenario, support = resolved.scenario, resolved.support
     if not resolved.radix_cache:
         return
     if resolved.strategy == "no_buffer":
-        yield from _no_buffer(scenario, resolved)
+        yield from _no_buffer(resolved)
     elif resolved.strategy in EXTRA:
         if not takes_extra_buffer(scenario, support):
             by_backend = support.extra_buffer
@@ -191,17 +187,17 @@ def _checked_strategy(scenario: Scenario, rules: Rules, support: Support, resolv
                 if by_backend
                 else "Choose no_buffer with --page-size 1, or auto.",
             )
-        yield from _lazy(scenario, rules, resolved)
+        yield from _lazy(resolved)
         view = "self" if scenario.release == "0.5.14" else "view"
         yield from _interval(
-            scenario,
             resolved,
             f"assert {view}.mamba_track_interval >= {view}.speculative_num_draft_tokens",
             f"assert {view}.mamba_track_interval % {view}.page_size == 0",
         )
 
 
-def _no_buffer(scenario: Scenario, resolved: Resolved) -> Iterator[Refusal]:
+def _no_buffer(resolved: Resolved) -> Iterator[Refusal]:
+    scenario = resolved.scenario
     by_auto = scenario.mamba_radix_cache_strategy == "auto"
     if resolved.page_size != 1:
         came = " It is what auto gives here." if by_auto else ""
@@ -222,7 +218,8 @@ def _no_buffer(scenario: Scenario, resolved: Resolved) -> Iterator[Refusal]:
         yield _flags("no_buffer do not support trtllm_mha attention backend.", "Choose another --attention-backend.")
 
 
-def _lazy(scenario: Scenario, rules: Rules, resolved: Resolved) -> Iterator[Refusal]:
+def _lazy(resolved: Resolved) -> Iterator[Refusal]:
+    scenario, rules = resolved.scenario, resolved.rules
     if resolved.strategy != "extra_buffer_lazy":
         return
     if scenario.D and not rules.lazy_speculates:
@@ -234,8 +231,9 @@ def _lazy(scenario: Scenario, rules: Rules, resolved: Resolved) -> Iterator[Refu
         )
 
 
-def _interval(scenario: Scenario, resolved: Resolved, few: str, uneven: str) -> Iterator[Refusal]:
+def _interval(resolved: Resolved, few: str, uneven: str) -> Iterator[Refusal]:
     """The track interval holds the drafts and whole pages; `few` and `uneven` are the engine's words."""
+    scenario = resolved.scenario
     interval, page = scenario.mamba_track_interval, resolved.page_size
     least = -(-max(scenario.D, page) // page) * page
     cure = (
@@ -248,7 +246,8 @@ def _interval(scenario: Scenario, resolved: Resolved, few: str, uneven: str) -> 
         yield _flags(uneven, cure)
 
 
-def _without_state(scenario: Scenario, resolved: Resolved) -> Iterator[Refusal]:
+def _without_state(resolved: Resolved) -> Iterator[Refusal]:
+    scenario = resolved.scenario
     if scenario.mamba_radix_cache_strategy in EXTRA:
         yield _flags(
             f"--mamba-radix-cache-strategy {resolved.strategy} needs mamba state, got {scenario.architecture}.",
@@ -256,8 +255,9 @@ def _without_state(scenario: Scenario, resolved: Resolved) -> Iterator[Refusal]:
         )
 
 
-def _lazy_overlap(scenario: Scenario, resolved: Resolved) -> Iterator[Refusal]:
+def _lazy_overlap(resolved: Resolved) -> Iterator[Refusal]:
     """Asserted when S is counted, after all flags."""
+    scenario = resolved.scenario
     if resolved.strategy == "extra_buffer_lazy" and resolved.radix_cache and not resolved.overlap:
         cause = "--disable-overlap-schedule" if scenario.disable_overlap_schedule else f"--pp-size {scenario.pp_size}"
         yield _flags(
@@ -272,8 +272,9 @@ def _lazy_overlap(scenario: Scenario, resolved: Resolved) -> Iterator[Refusal]:
 NGRAM_BREADTH = 10
 
 
-def _ngram_pages(scenario: Scenario, resolved: Resolved) -> Iterator[Refusal]:
+def _ngram_pages(resolved: Resolved) -> Iterator[Refusal]:
     """NGRAM drafts a tree, and the pages of GLM-5-next hold none; other models were run with NGRAM and pages."""
+    scenario = resolved.scenario
     if not scenario.D or scenario.speculative_algorithm != "NGRAM" or scenario.architecture != GLM_5_NEXT:
         return
     if resolved.page_size > 1 and scenario.attention_backend != "flashinfer":
@@ -295,7 +296,8 @@ def _chunk_pages(resolved: Resolved) -> Iterator[Refusal]:
         )
 
 
-def _replayssm(scenario: Scenario, resolved: Resolved) -> Iterator[Refusal]:
+def _replayssm(resolved: Resolved) -> Iterator[Refusal]:
+    scenario = resolved.scenario
     if scenario.replayssm == "both":
         yield _flags(
             "--enable-linear-replayssm-spec and --enable-linear-replayssm are mutually exclusive: they share the ring "
@@ -304,12 +306,13 @@ def _replayssm(scenario: Scenario, resolved: Resolved) -> Iterator[Refusal]:
             "Keep one of the two.",
         )
     elif scenario.replayssm == "decode":
-        yield from _decode_ring(scenario, resolved)
+        yield from _decode_ring(resolved)
     elif scenario.replayssm == "spec":
-        yield from _spec_ring(scenario)
+        yield from _spec_ring(resolved)
 
 
-def _decode_ring(scenario: Scenario, resolved: Resolved) -> Iterator[Refusal]:
+def _decode_ring(resolved: Resolved) -> Iterator[Refusal]:
+    scenario = resolved.scenario
     if scenario.disaggregation_mode != "null":
         yield _flags(
             "--enable-linear-replayssm is not supported under PD disaggregation yet (follow-up). Got "
@@ -334,7 +337,8 @@ def _decode_ring(scenario: Scenario, resolved: Resolved) -> Iterator[Refusal]:
     )
 
 
-def _spec_ring(scenario: Scenario) -> Iterator[Refusal]:
+def _spec_ring(resolved: Resolved) -> Iterator[Refusal]:
+    scenario = resolved.scenario
     if not has_flag(scenario.release, "--enable-linear-replayssm-spec"):
         return  # 0.5.16 has another flag, and its checks were not read
     if scenario.speculative_eagle_topk > 1 and scenario.D:
@@ -352,7 +356,8 @@ def _spec_ring(scenario: Scenario) -> Iterator[Refusal]:
         )
 
 
-def _widths(scenario: Scenario, rules: Rules) -> Iterator[Refusal]:
+def _widths(resolved: Resolved) -> Iterator[Refusal]:
+    scenario, rules = resolved.scenario, resolved.rules
     if scenario.dcp_size > 1 and scenario.D and not rules.dcp_speculates:
         yield _flags(
             "Decode context parallel (--dcp-size / --decode-context-parallel-size > 1) on CUDA platform does not "
@@ -375,7 +380,8 @@ def _widths(scenario: Scenario, rules: Rules) -> Iterator[Refusal]:
         )
 
 
-def _host_cache(scenario: Scenario) -> Iterator[Refusal]:
+def _host_cache(resolved: Resolved) -> Iterator[Refusal]:
+    scenario = resolved.scenario
     if not scenario.enable_hierarchical_cache:
         return
     if scenario.enable_int8_mamba_checkpoint:
@@ -391,9 +397,3 @@ def _host_cache(scenario: Scenario) -> Iterator[Refusal]:
             "at the same time. Please use only one of them.",
             "Drop one of the two.",
         )
-
-
-def lacking_flag(release: str, flags: tuple[str, ...]) -> Refusal | None:
-    """The refusal of the first of these flags that the release's parser does not know, whatever the rest says."""
-    found = lacking(release, flags)  # type: ignore[arg-type]
-    return missing_flag(release, found) if found else None

@@ -8,9 +8,8 @@ attention backend of SM90 (fa3) is what `auto` stands for.
 from collections.abc import Iterator
 
 from sizing.basics.problems import Refusal
-from sizing.releases.architectures import Support
+from sizing.engine.resolved import Resolved
 from sizing.releases.rules import at_least
-from sizing.scenario.inputs import Scenario
 
 DEFAULT_BACKEND, TREE_BACKEND = "fa3", "flashinfer"  # of SM90; the latter where top-k is above 1
 MHA_BACKENDS = ("triton", "fa3", "fa4", "flashinfer", "trtllm_mha")
@@ -18,23 +17,24 @@ MLA_BACKENDS = ("triton", "fa3", "trtllm_mla", "flashinfer", "cutedsl_mla", "fla
 DCP_BACKENDS = ("cutedsl_mla", "flashinfer", "trtllm_mla")
 
 
-def unified_refusals(scenario: Scenario, support: Support) -> Iterator[Refusal]:
+def unified_refusals(resolved: Resolved) -> Iterator[Refusal]:
     """Every refusal of unified memory, in the engine's order."""
-    if not scenario.enable_unified_memory:
+    if not resolved.scenario.enable_unified_memory:
         return
-    yield from _model(scenario, support)
-    yield from _backend(scenario)
-    yield from _roles(scenario)
-    yield from _speculation(scenario)
-    yield from _host(scenario)
-    yield from _dcp(scenario)
+    yield from _model(resolved)
+    yield from _backend(resolved)
+    yield from _roles(resolved)
+    yield from _speculation(resolved)
+    yield from _host(resolved)
+    yield from _dcp(resolved)
 
 
 def _flags(engine_words: str, cure: str) -> Refusal:
     return Refusal(kind="flags", engine_words=engine_words, cure=cure)
 
 
-def _model(scenario: Scenario, support: Support) -> Iterator[Refusal]:
+def _model(resolved: Resolved) -> Iterator[Refusal]:
+    scenario, support = resolved.scenario, resolved.support
     if support.unified:
         return
     if scenario.architecture == "Qwen4ExpForConditionalGeneration":
@@ -43,7 +43,8 @@ def _model(scenario: Scenario, support: Support) -> Iterator[Refusal]:
         yield _flags("", f"SGLang {scenario.release} has no unified memory for {scenario.architecture}: drop the flag.")
 
 
-def _backend(scenario: Scenario) -> Iterator[Refusal]:
+def _backend(resolved: Resolved) -> Iterator[Refusal]:
+    scenario = resolved.scenario
     got: str = scenario.attention_backend
     if got == "auto":
         got = TREE_BACKEND if scenario.D and scenario.speculative_eagle_topk > 1 else DEFAULT_BACKEND
@@ -66,7 +67,8 @@ def _backend(scenario: Scenario) -> Iterator[Refusal]:
         )
 
 
-def _roles(scenario: Scenario) -> Iterator[Refusal]:
+def _roles(resolved: Resolved) -> Iterator[Refusal]:
+    scenario = resolved.scenario
     if scenario.disaggregation_mode == "null":
         return
     release, backend = scenario.release, scenario.disaggregation_transfer_backend
@@ -98,7 +100,8 @@ def _roles(scenario: Scenario) -> Iterator[Refusal]:
         )
 
 
-def _speculation(scenario: Scenario) -> Iterator[Refusal]:
+def _speculation(resolved: Resolved) -> Iterator[Refusal]:
+    scenario = resolved.scenario
     algorithm, release = scenario.speculative_algorithm, scenario.release
     if not scenario.D:
         return
@@ -133,7 +136,8 @@ def _speculation(scenario: Scenario) -> Iterator[Refusal]:
         )
 
 
-def _host(scenario: Scenario) -> Iterator[Refusal]:
+def _host(resolved: Resolved) -> Iterator[Refusal]:
+    scenario = resolved.scenario
     if not scenario.enable_hierarchical_cache:
         return
     if not at_least(scenario.release, "0.5.21"):
@@ -146,7 +150,8 @@ def _host(scenario: Scenario) -> Iterator[Refusal]:
         yield _flags("", "Unified memory takes no hierarchical cache together with EAGLE: drop one of the three.")
 
 
-def _dcp(scenario: Scenario) -> Iterator[Refusal]:
+def _dcp(resolved: Resolved) -> Iterator[Refusal]:
+    scenario = resolved.scenario
     if scenario.dcp_size == 1:
         return
     compatible = "--enable-unified-memory with decode context parallelism (--dcp-size > 1)"

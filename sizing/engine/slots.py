@@ -8,10 +8,13 @@ import math
 import numpy as np
 
 from sizing.basics.numeric import Numeric
+from sizing.basics.search import turn
 from sizing.engine.charges import slots_from_ratio
 from sizing.engine.resolved import Rank, Resolved
 from sizing.releases.flags import PIN, RATIO, REQUESTS
 from sizing.scenario.inputs import MAX_RATIO
+
+LEAST_RATIO = 1e-12  # [-] smaller than any ratio that leaves the state pool a slot
 
 
 def slots_set(rank: Rank, ratio: Numeric, pin: Numeric | None = None) -> Numeric:
@@ -39,6 +42,16 @@ def most_slots(rank: Rank) -> Numeric:
     release overwrites a pin with the ratio.
     """
     return slots_from_ratio(rank, MAX_RATIO) if pin_is_ignored(rank.resolved) else math.inf
+
+
+def ratios_around(rank: Rank, slots: int) -> tuple[float, float]:
+    """The last ratio [-] whose K is below `slots` [slots per rank] and the first that reaches it; one must."""
+
+    def reaches(log: float) -> bool:
+        return bool(slots_from_ratio(rank, math.exp(log)) >= slots)
+
+    low, high = turn(math.log(LEAST_RATIO), math.log(MAX_RATIO), reaches) or (math.log(MAX_RATIO),) * 2
+    return math.exp(low), min(math.exp(high), MAX_RATIO)
 
 
 def lever(resolved: Resolved, *, pinned: bool) -> str:

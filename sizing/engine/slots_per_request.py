@@ -7,7 +7,6 @@ compute-mamba-ratio.md and, for the releases, engine-versions.md and support-by-
 
 from typing import NamedTuple
 
-from sizing.engine.refused_flags import takes_extra_buffer
 from sizing.engine.resolved import ResolvedStrategy, SlotUse
 from sizing.releases.architectures import GLM_5_NEXT, Support
 from sizing.releases.rules import Rules
@@ -31,7 +30,7 @@ class Runs(NamedTuple):
 def what_runs(scenario: Scenario, rules: Rules, support: Support) -> Runs:
     """The engine's order: role (since 0.5.11), page, strategy, what no_buffer brings with it, speculation, PP, role."""
     page = _page(scenario, support)
-    by_role = _role_turns_radix_off(scenario)
+    by_role = role_turns_radix_off(scenario)
     seen_off = scenario.disable_radix_cache or support.radix_off or (by_role and rules.decode_role_first)
     strategy = _strategy(scenario, rules, support, page, kept=not seen_off)
     keeps_none = support.listed and not seen_off and strategy in (None, "no_buffer")
@@ -51,7 +50,13 @@ def _page(scenario: Scenario, support: Support) -> int:
     return scenario.index_page_tokens or scenario.page_size
 
 
-def _role_turns_radix_off(scenario: Scenario) -> bool:
+def takes_extra_buffer(scenario: Scenario, support: Support) -> bool:
+    """Whether model and linear-attention backend take extra_buffer (`supports_mamba_cache_extra_buffer`)."""
+    return support.extra_buffer and scenario.linear_attn_backend == "triton"
+
+
+def role_turns_radix_off(scenario: Scenario) -> bool:
+    """Whether a PD decode server runs without the radix cache."""
     return scenario.disaggregation_mode == "decode" and not scenario.disaggregation_decode_enable_radix_cache
 
 
@@ -63,7 +68,7 @@ def _strategy(scenario: Scenario, rules: Rules, support: Support, page: int, *, 
     if stated == "auto" and support.pins_extra_buffer:
         return "extra_buffer"
     if rules.auto == "no_buffer":
-        role = rules.decode_role_first and _role_turns_radix_off(scenario)
+        role = rules.decode_role_first and role_turns_radix_off(scenario)
         return "no_buffer" if stated == "auto" or role else stated
     if stated != "auto":
         return stated

@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from sizing.basics.problems import Refusal, RefusedError
+from sizing.basics.search import last_that_holds
 from sizing.basics.units import count, gib, ratio_range_text, ratio_text, requests_text
 from sizing.engine.charges import slots_from_ratio
 from sizing.engine.pools import Pools, pools_from_slots
 from sizing.engine.rank import rank_of
 from sizing.engine.resolve import resolution, resolve
 from sizing.engine.resolved import Rank
+from sizing.engine.slots import ratios_around
 from sizing.engine.split import Split
-from sizing.releases.rules import Release, at_least, rules_of
+from sizing.releases.rules import Release, at_least
 from sizing.scenario.inputs import MAX_RATIO, Scenario
 
 Integers = int | NDArray[np.int64]
@@ -29,7 +31,6 @@ FUSED_SINCE: Release = "0.5.22"  # a draft's KV is part of an entry
 TOTAL_STEP = 4096  # `unified_total_bytes` is rounded down to it
 ENTRY_STEP, HOST_STEP = 32, 16  # a KV entry, and the target's part of a fused one
 NEAR = 8  # requests above the balance that are tried one by one
-LEAST_RATIO = 1e-9  # below any that gives a slot
 LEAST_STATES = 3  # of one request, in the boot check
 FUSED = ("EAGLE", "EAGLE3", "NEXTN", "DFLASH")  # NEXTN is EAGLE to the engine
 RESTS_ON_READING = "What runs under unified memory rests on reading the engine, not on a run."
@@ -99,7 +100,7 @@ def held_slots(scenario: Scenario) -> int:
         return 1
     if resolved.strategy in ("extra_buffer", "extra_buffer_lazy"):
         return resolved.S - 1
-    return 1 if scenario.skip_decode_lock and rules_of(scenario.release).reads_skip_decode_lock else 2
+    return 1 if scenario.skip_decode_lock and resolved.rules.reads_skip_decode_lock else 2
 
 
 def unified(scenario: Scenario, slots: int) -> Unified:
@@ -179,19 +180,15 @@ def best_unified(scenario: Scenario) -> UnifiedBest | None:
     A higher one only shortens the longest request. Before 0.5.19, and under --max-total-tokens, where the buffer is
     made of whole tokens and of K, another ratio may run a little more. Raises RefusedError like `rank_of`.
     """
-    rank, low = rank_of(scenario), 0
+    rank = rank_of(scenario)
     high = int(slots_from_ratio(rank, MAX_RATIO)) // int(rank.S)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if _carries(scenario, middle * int(rank.S), middle):
-            low = middle
-        else:
-            high = middle - 1
+    low = last_that_holds(1, high, lambda requests: _carries(scenario, requests * int(rank.S), requests))
     # Whole pages make the buffer a little larger for some slots than for fewer.
     low += max((more for more in range(NEAR) if _carries(scenario, (low + more) * int(rank.S), low + more)), default=0)
     if not low:
         return None
-    ratio = _least_ratio(rank, low * int(rank.S))
+    typed = ratio_range_text(ratios_around(rank, low * int(rank.S))[1], None)  # rounded up to five digits
+    ratio = float(typed.removesuffix(" or more"))
     found = unified(scenario, int(slots_from_ratio(rank, ratio)))
     return UnifiedBest(ratio, found.runs, found.label)
 
@@ -305,12 +302,3 @@ def _carries(scenario: Scenario, slots: int, requests: int) -> bool:
         return False
     found = unified(scenario, slots)
     return found.refusal is None and found.runs >= requests
-
-
-def _least_ratio(rank: Rank, slots: int) -> float:
-    """The least ratio, rounded up to five digits as it is typed, that gives so many slots; one must."""
-    low, high = LEAST_RATIO, float(MAX_RATIO)
-    while high > low * (1 + 1e-9):
-        middle = (low * high) ** 0.5
-        low, high = (low, middle) if slots_from_ratio(rank, middle) >= slots else (middle, high)
-    return float(ratio_range_text(high, None).removesuffix(" or more"))

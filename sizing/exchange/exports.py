@@ -23,8 +23,8 @@ from sizing.explain.launch_flags import flags
 from sizing.explain.unified_memory import unified_view
 from sizing.explain.verdict import advice, verdict
 from sizing.figures.ratio import ratios_drawn
-from sizing.figures.theme import LIGHT, PRODUCT, Figure, painted
-from sizing.scenario.inputs import Scenario, extra
+from sizing.figures.theme import PRODUCT
+from sizing.scenario.inputs import INPUTS, Scenario
 from sizing.version import tool_version
 
 if TYPE_CHECKING:
@@ -152,11 +152,6 @@ def result_json(sizing: Sizing) -> str:
     )
 
 
-def figure_json(figure: Figure, palette: dict[str, str] = LIGHT) -> str:
-    """A figure in the colours of a palette, as any Plotly reads it."""
-    return _json(painted(figure, palette))
-
-
 def over_contexts(sizing: Sizing) -> dict[str, ContextCurve]:
     """The curve over L of the split that is set and of the balanced one, where the engine starts with it."""
     found = {"now": sizing.now, "balanced": sizing.balanced}
@@ -187,7 +182,7 @@ def _input_lines(scenario: Scenario) -> list[str]:
     found = []
     for name, value in scenario.model_dump(mode="json").items():
         written = value if isinstance(value, str) else json.dumps(value)
-        unit = f" [{extra(name, 'unit')}]" if extra(name, "unit") else ""
+        unit = f" [{INPUTS[name].unit}]" if INPUTS[name].unit else ""
         found.append(f"{name} = {' '.join(SEPARATORS.sub(' / ', written).split())}{unit}".rstrip())
     return found
 

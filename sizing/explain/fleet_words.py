@@ -1,6 +1,18 @@
 """A fleet in words and rows: pages, sheet and command line say the same."""
 
-from sizing.answers.fleet import AS_SET, BEST, Fleet, FleetWanted, overloaded
+from collections.abc import Sequence
+
+from sizing.answers.fleet import (
+    AS_SET,
+    BEST,
+    PEAK,
+    Carrier,
+    Fleet,
+    FleetWanted,
+    longest_stay,
+    overloaded,
+    peak_of,
+)
 from sizing.basics.units import count, number, percent, requests_text
 from sizing.scenario.inputs import Scenario
 
@@ -34,6 +46,30 @@ def _headline(fleet: Fleet) -> str:
     return f"{first}; {said}: {_gpus(fleet.saved)} fewer{a_month}."
 
 
+def _peak(wanted: FleetWanted) -> int:
+    assert wanted.arrival_rate is not None
+    assert wanted.time_in_system is not None
+    return peak_of(wanted.arrival_rate * wanted.time_in_system)
+
+
+def rate_words(wanted: FleetWanted, carriers: Sequence[Carrier]) -> str:
+    """How long each request may stay on one server, where the arrival rate alone is known; empty where it is not."""
+    if wanted.arrival_rate is None or wanted.time_in_system is not None:
+        return ""
+    stays = [
+        f"{number(longest_stay(wanted.arrival_rate, carrier.runs), 1)} s {words}"
+        for name, words in ((AS_SET, "as set"), (BEST, "at the best way found"))
+        for carrier in carriers
+        if carrier.name == name
+    ]
+    if not stays:
+        return ""
+    return (
+        f"At {wanted.arrival_rate:,g} requests/s one server keeps up where each stays {', '.join(stays)} in the mean, "
+        "or less (Little's law). Enter the time in system to see how many servers and GPUs."
+    )
+
+
 def fleet_columns(fleet: Fleet) -> tuple[str, ...]:
     """With a column of money where there is a price."""
     return PRICED_COLUMNS if any(row.month is not None for row in fleet.rows) else FLEET_COLUMNS
@@ -60,8 +96,9 @@ def fleet_notes(fleet: Fleet, wanted: FleetWanted, scenario: Scenario, risk: flo
     said = [f"One server is {_gpus(fleet.gpus_each)} (tp_size x pp_size)."]
     if wanted.arrival_rate is not None and wanted.time_in_system is not None:
         said.append(
-            f"Little's law: {number(wanted.arrival_rate, 3)} requests/s x {number(wanted.time_in_system, 1)} s are "
-            f"{count(fleet.wanted)} in flight in the mean; peaks take more."
+            f"Little's law: {wanted.arrival_rate:,g} requests/s x {wanted.time_in_system:,g} s are "
+            f"{count(fleet.wanted)} in flight in the mean. Where they come at random, {count(_peak(wanted))} or fewer "
+            f"{percent(PEAK)} of the time."
         )
     best = fleet.row(BEST)
     if risk is None:

@@ -9,18 +9,19 @@ from sizing.engine.slots import pin_divisor
 from sizing.releases.flags import PIN, RATIO, REQUESTS
 from sizing.releases.rules import EAGLE_KIND, rules_of
 from sizing.scenario.from_model import geometry_of
-from sizing.scenario.inputs import DEFAULTS, Scenario, extra
+from sizing.scenario.inputs import DEFAULTS, INPUTS, Scenario, flag_text
 
-# Inputs that change no number by themselves and decide what a release refuses: written where they are not the default.
-STATED = (
-    "linear_attn_backend",
-    "attention_backend",
-    "disaggregation_decode_enable_radix_cache",
-    "disaggregation_transfer_backend",
-    "enable_unified_memory",
-    "enable_hierarchical_cache",
-    "enable_int8_mamba_checkpoint",
-)
+# Inputs whose flags depend on more than their own value, each written by a function below. All others are written where
+# they are not the default.
+OWN_RULE = frozenset(
+    {
+        "mamba_full_memory_ratio", "max_mamba_cache_size",  # the split
+        "mamba_ssm_dtype", "kv_cache_dtype", "page_size",  # always
+        "mamba_radix_cache_strategy", "disable_radix_cache", "disable_overlap_schedule", "mamba_track_interval",
+        "tp_size", "attn_dp_size", "context_length",
+        "D", "speculative_algorithm", "speculative_num_steps", "speculative_eagle_topk", "linear_replayssm_cache_len",
+    }
+)  # fmt: skip
 WIDTH = 92  # characters of a line that a slide still shows
 
 
@@ -91,12 +92,9 @@ def _on_each_rank(sizing: Sizing) -> str:
 def environment(scenario: Scenario) -> str | None:
     """The environment variables that the scenario needs, as lines for a shell; None where it needs none."""
     rules = rules_of(scenario.release)
-    lines = []
-    if scenario.skip_decode_lock and rules.reads_skip_decode_lock:
-        lines.append("export SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK=1")
-    if scenario.mamba_conv_dtype != "bfloat16" and rules.reads_conv_dtype:
-        lines.append(f"export SGLANG_MAMBA_CONV_DTYPE={scenario.mamba_conv_dtype}")
-    return "\n".join(lines) or None
+    ignored = {"skip_decode_lock": not rules.reads_skip_decode_lock, "mamba_conv_dtype": not rules.reads_conv_dtype}
+    names = [name for name, own in INPUTS.items() if own.flag and not own.names and not ignored.get(name)]
+    return "\n".join(f"export {flag_text(name, getattr(scenario, name))}" for name in _set(scenario, names)) or None
 
 
 def why_words(sizing: Sizing, found: Recommended) -> str:
@@ -112,8 +110,9 @@ def launch_flags(sizing: Sizing, found: Recommended) -> str:
     words = split or _split_as_set(scenario)
     words += [f"--kv-cache-dtype {scenario.kv_cache_dtype}", f"--mamba-ssm-dtype {scenario.mamba_ssm_dtype}"]
     words += [f"--page-size {scenario.page_size}", *_cache(sizing)]
-    words += [f"{flag} {value}" for flag, value in _sizes(scenario) if value]
-    words += [*_speculation(scenario), *_ranks(scenario)]
+    words += [*_sizes(scenario), *_speculation(scenario)]
+    others = _set(scenario, [name for name, own in INPUTS.items() if own.names and name not in OWN_RULE])
+    words += [flag_text(name, getattr(scenario, name), scenario.release) for name in others]
     return _lines(words)
 
 
@@ -121,6 +120,11 @@ def _split_as_set(scenario: Scenario) -> list[str]:
     """The split that stays where another flag alone is recommended."""
     ratio, pin = scenario.mamba_full_memory_ratio, scenario.max_mamba_cache_size
     return {"ratio": [f"{RATIO} {stated_ratio_text(ratio)}"], "pin": [f"{PIN} {pin}"]}.get(scenario.split, [])
+
+
+def _set(scenario: Scenario, names: list[str]) -> list[str]:
+    """Those of the inputs that are not as by default."""
+    return [name for name in names if getattr(scenario, name) != DEFAULTS[name]]
 
 
 def _cache(sizing: Sizing) -> list[str]:
@@ -161,24 +165,13 @@ def _speculation(scenario: Scenario) -> list[str]:
 
 def _draft_steps(scenario: Scenario) -> list[str]:
     """A chain of drafts (top-k 1) takes one step fewer than it has draft tokens; the server wants all three flags."""
-    if scenario.speculative_eagle_topk > 1:
-        return [f"--speculative-eagle-topk {scenario.speculative_eagle_topk}"]
+    topk, steps = scenario.speculative_eagle_topk, scenario.speculative_num_steps
+    if topk > 1:
+        stated = [] if steps is None else [flag_text("speculative_num_steps", steps)]
+        return [*stated, flag_text("speculative_eagle_topk", topk)]
     if scenario.speculative_algorithm not in EAGLE_KIND or scenario.D < 2:
         return []
     return [f"--speculative-num-steps {scenario.D - 1}", "--speculative-eagle-topk 1"]
-
-
-def _ranks(scenario: Scenario) -> list[str]:
-    words = []
-    if scenario.attn_dp_size > 1:
-        words.append(rules_of(scenario.release).dp_flags.format(n=scenario.attn_dp_size))
-    if scenario.disaggregation_mode != "null":
-        words.append(f"--disaggregation-mode {scenario.disaggregation_mode}")
-    for name in STATED:
-        if getattr(scenario, name) != DEFAULTS[name]:
-            switch = isinstance(DEFAULTS[name], bool)
-            words.append(extra(name, "flag") + ("" if switch else f" {getattr(scenario, name)}"))
-    return words
 
 
 def _lines(words: list[str]) -> str:
@@ -198,12 +191,12 @@ def _own_context(scenario: Scenario) -> bool:
     return scenario.context_length not in (own, DEFAULTS["context_length"])
 
 
-def _sizes(scenario: Scenario) -> list[tuple[str, int | None]]:
-    return [
-        ("--tp-size", scenario.tp_size if scenario.attention == "GQA" or scenario.attn_dp_size > 1 else None),
-        ("--dcp-size", scenario.dcp_size if scenario.dcp_size > 1 else None),
-        ("--pp-size", scenario.pp_size if scenario.pp_size > 1 else None),
-        ("--max-running-requests", scenario.max_running_requests),
-        ("--max-total-tokens", scenario.max_total_tokens),
-        ("--context-length", scenario.context_length if _own_context(scenario) else None),
-    ]
+def _sizes(scenario: Scenario) -> list[str]:
+    words = []
+    if scenario.attn_dp_size > 1:
+        words.append(rules_of(scenario.release).dp_flags.format(n=scenario.attn_dp_size))
+    if scenario.attention == "GQA" or scenario.attn_dp_size > 1 or _set(scenario, ["tp_size"]):
+        words.append(flag_text("tp_size", scenario.tp_size))
+    if _own_context(scenario):
+        words.append(flag_text("context_length", scenario.context_length))
+    return words

@@ -21,7 +21,7 @@ from sizing.explain import published_examples as examples
 from sizing.explain.launch_flags import flags
 from sizing.explain.published_examples import ByteConstants, Measured
 from sizing.releases.rules import CHANGES, RELEASES, Release
-from sizing.scenario.inputs import DEFAULT_RATIO, Scenario, changed
+from sizing.scenario.inputs import DEFAULT_RATIO, DEFAULTS, FIELDS, INPUTS, Scenario, changed, value_text
 from sizing.specification import FRAGILE_RATIO, optimal_ratio, token_equiv
 
 if TYPE_CHECKING:
@@ -363,6 +363,29 @@ def log_constants_table() -> Table:
 def _constants(constants: ByteConstants) -> tuple[str, str, str]:
     slot, token = constants
     return count(round(slot)), number(token), number(constants.token_equiv)
+
+
+# --- Inputs ------------------------------------------------------------------------------------------
+
+
+def inputs_table() -> Table:
+    """Every input, its flag or why it has none, its unit and default, and when it changes a number."""
+    return Table(
+        title="Inputs",
+        columns=("input", "flag or variable", "unit", "default", "counts", "what"),
+        rows=tuple(
+            (
+                name,
+                ", ".join((own.flag, *own.aliases)) if own.flag else f"none. {own.no_flag}",
+                own.unit or NOTHING,
+                value_text(name, DEFAULTS[name]).removesuffix(f" {own.unit}"),
+                own.counts,
+                str(FIELDS[name].description),
+            )
+            for name, own in INPUTS.items()
+        ),
+        note="Names are those of links, scenario files and exports. Defaults are the worked example's.",
+    )
 
 
 # --- Words -------------------------------------------------------------------------------------------

@@ -146,7 +146,9 @@ class Frame(NamedTuple):
     def box(self, spot: Spot, size: tuple[float, float]) -> Box:
         """What words of that size [px] would cover."""
         right, up = SIDES.get(spot.side, (0, 0))
-        x, y = float(self.across(spot.x)) + spot.off[0], float(self.up(spot.y)) + spot.off[1]
+        # As across() and up() have it, of one number: numpy would take longer than all the rest.
+        x = (float(spot.x) - self.x[0]) / (self.x[1] - self.x[0]) * self.width + spot.off[0]
+        y = (float(spot.y) - self.y[0]) / (self.y[1] - self.y[0]) * self.height + spot.off[1]
         return Box(x + (right - 1) / 2 * size[0], y + (up - 1) / 2 * size[1], *size)
 
 

@@ -20,6 +20,7 @@ RIGHT, BOTTOM = 236, 76  # [px] margins: names stand in the right one
 WIDTH = 560  # [px] of the axes at the least: on a review sheet, which is narrower than any window
 KEY_SIZE = 12.0  # [px] of the mark beside a name
 NAME_LINE = 15  # [px] from one line of a name to the next
+TITLE_LENGTH = 100  # characters of a title at the narrowest main column
 FLOOR, CEILING = 0.8, 2.0  # requests, and times the most requests: where the axis ends
 ENDS, KEYS = 0.955, 0.985  # of the width: where lines end, and where the marks beside their names stand
 
@@ -69,10 +70,22 @@ class _Axes(NamedTuple):
         return float(FLOOR * (self.most * CEILING / FLOOR) ** (up / self.height))
 
 
-def compare_figure(named: dict[str, Sizing]) -> Figure:
-    """What runs over L for each of up to six scenarios [requests of the deployment], marked at each one's own L."""
+def compare_figure(named: dict[str, Sizing], story: str = "") -> Figure:
+    """What runs over L for each of up to six scenarios [requests of the deployment], marked at each one's own L.
+
+    `story` is the title where it fits, else the first line below it.
+    """
     what = [f"{name}: {_said(sizing)}" for name, sizing in named.items()]
-    figure = layout(what, "What runs, side by side", height=HEIGHT, characters=CHARACTERS, right=RIGHT, bottom=BOTTOM)
+    fits = 0 < len(story) <= TITLE_LENGTH
+    what = what if fits or not story else [story, *what]
+    figure = layout(
+        what,
+        story if fits else "What runs, side by side",
+        height=HEIGHT,
+        characters=CHARACTERS,
+        right=RIGHT,
+        bottom=BOTTOM,
+    )
     curves = [_curve(name, sizing, sizing.now) for name, sizing in named.items() if isinstance(sizing.now, Split)]
     axes = _Axes(max((max(curve.runs) for curve in curves), default=1) or 1, HEIGHT - figure["margin"]["t"] - BOTTOM)
     ticks = [L_LOW * 4**step for step in range(7)]
@@ -147,7 +160,7 @@ def _names(curves: Sequence[_Curve], axes: _Axes) -> tuple[Figure, Figure]:
     """Beside the right end of each line its mark and its name, as far apart as the names need, and a thread to it."""
     looks = list(zip(curves, LOOKS, strict=False))
     looks.sort(key=lambda each: (each[0].runs[-1], each[0].runs))
-    names = [wrapped(curve.name) for curve, _ in looks]
+    names = [f"{_number(curve)}{wrapped(curve.name)}" for curve, _ in looks]
     ends = [max(curve.runs[-1], 1) for curve, _ in looks]
     heights = [name.count("<br>") * NAME_LINE + NAME_LINE + 2.0 for name in names]
     stand = [axes.requests(y) for y in spread([float(axes.up(end)) for end in ends], heights, axes.height)]
@@ -161,6 +174,10 @@ def _names(curves: Sequence[_Curve], axes: _Axes) -> tuple[Figure, Figure]:
     )
     placed = [(key, at, look) for at, (_, look) in zip(stand, looks, strict=True)]
     return threads, _marks("names", placed, [KEY_SIZE] * len(names), names, ["middle right"] * len(names), SMALL)
+
+
+def _number(curve: _Curve) -> str:
+    return f"<b>{count(curve.own[1])}</b> " if curve.own else ""
 
 
 def _marks(

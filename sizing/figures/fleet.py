@@ -9,6 +9,7 @@ from sizing.answers.fleet import Fleet
 from sizing.answers.solve import Sizing
 from sizing.basics.units import count
 from sizing.figures.theme import (
+    SMALL,
     Figure,
     Label,
     axis,
@@ -60,7 +61,11 @@ def fleet_figure(sizing: Sizing, fleet: Fleet, said: str = "") -> Figure:
         middle = max(float(y[-1]), foot + half)
         foot = middle + half
         said_there = ",<br>".join(f"  {name}" for name in alike)
-        names.append(Label(f"{said_there}: <b>{count(first.gpus or 0)}</b>", right, middle, "middle right", colour))
+        names.append(Label(f"{said_there}: <b>{count(first.gpus or 0)}</b>", right, middle, "middle right"))
+    names.append(
+        Label(f"  GPUs at {count(fleet.wanted)}", right, foot + APART * top / 2, "middle right", "@muted", SMALL)
+    )
+    data.append(line([fleet.wanted] * 2, [0, top], "@muted", width=1, dash="dot", name="wanted"))
     at = [row.gpus for row in carrying]
     data += [points([fleet.wanted] * len(at), at, ["circle"] * len(at)), labels(names)]
     return {"data": data, "layout": figure}

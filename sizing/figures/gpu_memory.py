@@ -20,8 +20,8 @@ TOP = -0.42  # of the rows
 # The words below a bar: before the pools, state, KV, and what is left beside both.
 LINES = (
     (parts.CONTEXT, parts.WEIGHTS, parts.DRAFT, parts.IMAGES),
-    (parts.STATE, parts.STATE_IDLE, parts.RINGS, parts.DRAFT_STATES, parts.PADDING),
-    (parts.KV, parts.KV_IDLE, parts.DRAFT_KV, parts.OUTSIDE),
+    (parts.STATE_POOL, parts.STATE, parts.STATE_IDLE, parts.RINGS, parts.DRAFT_STATES, parts.PADDING),
+    (parts.KV_POOL, parts.KV, parts.KV_IDLE, parts.DRAFT_KV, parts.OUTSIDE),
     (parts.UNCHARGED, parts.GRAPHS, parts.ENCODER, parts.BACKEND, parts.FREE),
 )
 
@@ -46,6 +46,8 @@ LOOKS = {
     parts.PADDING: Look("@other", "@on_other", "@other"),
     parts.RINGS: Look("@state_pale", "@ink", "@state", "x"),
     parts.DRAFT_STATES: Look("@state_pale", "@ink", "@state_pale"),
+    parts.STATE_POOL: Look("@state", "@on_state", "@state"),
+    parts.KV_POOL: Look("@kv", "@on_kv", "@kv"),
     parts.KV: Look("@kv", "@on_kv", "@kv"),
     parts.KV_IDLE: Look("@kv_soft", "@ink", "@kv", "/"),
     parts.DRAFT_KV: Look("@kv_soft", "@ink", "@kv", "\\"),

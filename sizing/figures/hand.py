@@ -15,7 +15,7 @@ from sizing.answers.sweep import RATIO
 from sizing.basics.units import count, stated_ratio_text
 from sizing.engine.slots import is_pinned, ratio_is_ignored
 from sizing.engine.split import Split
-from sizing.explain.verdict import BINDING_WORDS, REFUSED, estimated_form, headline_form
+from sizing.explain.verdict import REFUSED, binds_words, estimated_form, headline_form
 from sizing.scenario.inputs import label
 from sizing.scenario.rest import ends_of, missing_words, rest_of
 
@@ -73,7 +73,7 @@ def _exact(sizing: Sizing, found: Along, columns: dict[str, Any]) -> tuple[list[
     def said(key: Any) -> tuple[str, str]:
         if key is None:
             return REFUSED, "refused"
-        binds = BINDING_WORDS[key[1]] if key[0] else "not one fits"
+        binds = binds_words(key[1], sizing.scenario)[2:] if key[0] else "not one fits"
         return headline_form(key[0], key[1], sizing.scenario), f"<b>{{runs}} run</b>, {binds}\n{LIMITS}"
 
     return keys, said

@@ -13,12 +13,13 @@ from sizing.engine.slots import is_pinned, ratio_is_ignored
 from sizing.engine.split import Memory, Split
 from sizing.explain.hardware_words import lever_words, no_room_words
 from sizing.figures.gpu_memory import Bar, gpu_memory_figure
-from sizing.figures.theme import SMALL, Figure, axis, inputs, layout, solved_as, source_axis, text
+from sizing.figures.theme import SMALL, Figure, axis, inputs, layout, linear_ticks, solved_as, source_axis, text
 from sizing.scenario.inputs import DEFAULT_RATIO
 
 HEIGHT = 440
 CHARACTERS = 88
 SEEN_SHARE = 0.003  # of the bar: less is thinner than a pixel; the words below each bar say it all the same
+MOST_TICKS = 6  # steps of the axis of GiB
 BAR = 0.42  # of a row; the words over and below a bar take the rest
 LABEL_SHARE = 0.18  # of the bar: the narrowest piece that holds its label
 
@@ -56,7 +57,8 @@ def memory_figure(sizing: Sizing) -> Figure:
     figure["margin"]["l"] = 104
     figure["barmode"] = "stack"
     figure["bargap"] = 1 - BAR
-    figure["xaxis"] = source_axis("GiB per rank", solved_as(sizing), range=[0, max(sizing.scenario.rest_gib, 0.001)])
+    rest = max(sizing.scenario.rest_gib, 0.001)
+    figure["xaxis"] = source_axis("GiB per rank", solved_as(sizing), range=[0, rest], **linear_ticks(rest, MOST_TICKS))
     figure["yaxis"] = axis("", range=[1.5, -0.5], ticks="", gridcolor="@paper", type="category")
     figure["annotations"] += [label for row, split in enumerate(bars.values()) for label in _words(row, split)]
     if not bars:

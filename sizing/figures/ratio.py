@@ -22,6 +22,7 @@ from sizing.figures.theme import (
     inputs,
     layout,
     line,
+    linear_ticks,
     placed,
     points,
     requests_axis,
@@ -44,6 +45,7 @@ BESIDE = (
 )
 # Axes [px] and heights [px] at which the figure is seen: on a page at 1440 and 1920, as a picture, on a review sheet.
 SHOWN_AT = ((385.0, HEIGHT), (625.0, HEIGHT), (1190.0, 720), (770.0, HEIGHT))
+MOST_TICKS = 8  # steps of the axis of requests
 HEADROOM = 1.4  # of the peak; the two lines leave the figure above it
 
 
@@ -59,7 +61,9 @@ def ratio_figure(sizing: Sizing) -> Figure:
     figure["xaxis"] = source_axis(
         "r, --mamba-full-memory-ratio (above 1 is legal)", solved_as(sizing), type="log", **_ratio_ticks(low, high)
     )
-    figure["yaxis"] = axis(requests_axis(sizing), range=[0, top], **({"dtick": 1} if top < FEW / 4 else {}))
+    figure["yaxis"] = axis(
+        requests_axis(sizing), range=[0, top], **linear_ticks(top, MOST_TICKS if top >= MOST_TICKS else int(top))
+    )
     figure["hovermode"] = "x"
     figure["shapes"] = [*_band(plateau), *_own_line(sizing, curve)]
     x = curve.ratio.tolist()
@@ -166,12 +170,18 @@ def _band(plateau: list[float]) -> list[Figure]:
 
 def _own_line(sizing: Sizing, curve: RatioCurve) -> list[Figure]:
     """From the axis up to what runs at the ratio that is set; there is none beside a pin."""
-    if is_pinned(sizing.resolved) or ratio_is_ignored(sizing.resolved):
+    if not _drawn(sizing, curve):
         return []
     runs = _runs_at(curve.ratio, curve.runs, sizing.ratio_now)
     look = {"color": "@ink", "width": 1.5, "dash": "dot"}
     place = {"x0": sizing.ratio_now, "x1": sizing.ratio_now, "y0": 0, "y1": runs}
     return [{"type": "line", **place, "line": look, "layer": "below", "name": OWN}]
+
+
+def _drawn(sizing: Sizing, curve: RatioCurve) -> bool:
+    """Whether the ratio that is set counts and lies on the axis: where a release ignores a pin it may lie beyond."""
+    counts = not is_pinned(sizing.resolved) and not ratio_is_ignored(sizing.resolved)
+    return counts and bool(curve.ratio[0] <= sizing.ratio_now <= curve.ratio[-1])
 
 
 def _ratio_ticks(low: float, high: float) -> Figure:
@@ -206,7 +216,7 @@ def _written(
     ground = Ground(frames, [(x, each) for each in drawn])
     for name, ratio in marked.items():
         ground.point(math.log10(ratio), runs[name], MARK)
-    if not is_pinned(sizing.resolved) and not ratio_is_ignored(sizing.resolved):
+    if _drawn(sizing, curve):
         own = math.log10(sizing.ratio_now)
         ground.upright(own, (0, _runs_at(curve.ratio, curve.runs, sizing.ratio_now)))
     wanted = [*_mark_labels(marked, runs), *_best_label(sizing, low, high, top), *_side_labels(low, high, top)]

@@ -25,7 +25,7 @@ from sizing.figures.theme import (
     source_axis,
     text,
 )
-from sizing.scenario.inputs import FIELDS, extra
+from sizing.scenario.inputs import FIELDS, INPUTS
 
 HEIGHT = 510
 CHARACTERS = 150  # of a line of inputs over the whole main column at 1440 px
@@ -118,7 +118,7 @@ def _name(found: Axis) -> str:
 
 def _title(found: Axis) -> str:
     """The input in words, its flag and its unit."""
-    flag, unit = extra(found.name, "flag"), extra(found.name, "unit")
+    flag, unit = INPUTS[found.name].flag, INPUTS[found.name].unit
     title = str(FIELDS[found.name].title)
     named = f"{title}, {flag}" if flag and flag.lstrip("-").replace("-", "_") != title else title
     return named + (f" [{unit}]" if unit else "")

@@ -4,6 +4,7 @@ Figures carry colour names ("@state"); a palette turns them into colours, in Pyt
 browser for the page, so that one figure serves light and dark.
 """
 
+import math
 from typing import Any, NamedTuple
 
 from sizing.answers.solve import Sizing
@@ -274,6 +275,14 @@ def axis(title: str, **more: Any) -> Figure:
         "tickfont": {"size": SMALL, "color": "@ink"},
         "automargin": False,
     } | more
+
+
+def linear_ticks(high: float, most: int) -> Figure:
+    """Ticks from 0 to the end of a linear axis, at most so many steps of 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(high / most))
+    step = next(power * mantissa for mantissa in (1, 2, 5, 10) if high / (power * mantissa) <= most)
+    ticks = [index * step for index in range(int(high / step * (1 + 1e-9)) + 1)]
+    return {"tickvals": ticks, "ticktext": [f"{tick:,.12g}" for tick in ticks]}
 
 
 def line(x: Any, y: Any, color: str, *, width: float = 2, dash: str = "solid", **more: Any) -> Figure:

@@ -25,6 +25,7 @@ from sizing.figures.theme import (
 from sizing.traffic.curves import InUse, Needs, in_use, lengths, needs
 from sizing.traffic.mix import Array, Counts, Mix
 from sizing.traffic.running import Traffic, Way
+from sizing.traffic.times import BINS
 
 CHARACTERS = 88  # of a line of inputs in half the main column at 1440 px
 WIDE = 150  # and in the whole
@@ -87,7 +88,8 @@ def times_figure(traffic: Traffic) -> Figure:
     assert times is not None
     unit, name = (3600.0, "hours") if times.span >= 2 * 3600 else (60.0, "minutes") if times.span >= 120 else (1.0, "s")
     title = "Requests in flight over time" if times.mean is not None else "Requests that came over time"
-    said = [about(traffic.mix), f"risk {percent(traffic.risk)}", *inputs(traffic.sizing)]
+    drawn = [f"bold: the mean in each of {BINS} steps; thin: the most in it"] if times.mean is not None else []
+    said = [*drawn, about(traffic.mix), f"risk {percent(traffic.risk)}", *inputs(traffic.sizing)]
     figure = layout(said, title, height=HEIGHT, characters=WIDE, right=NAMES)
     edges = times.edges / unit
     middles, right = ((edges[1:] + edges[:-1]) / 2).tolist(), float(edges[-1])
@@ -123,7 +125,7 @@ def times_figure(traffic: Traffic) -> Figure:
         place = {"x0": low, "x1": high, "y0": 0, "y1": 1, "yref": "paper", "layer": "below"}
         figure["shapes"] = [place | {"type": "rect", "fillcolor": "@kv_soft", "line": {"width": 0}}]
         figure["annotations"].append(
-            text("busiest hour", x=(low + high) / 2, y=1, yref="paper", yanchor="bottom", size=SMALL)
+            text("busiest hour", x=(low + high) / 2, y=1, yref="paper", yanchor="top", size=SMALL)
         )
     return {"data": data, "layout": figure}
 

@@ -23,7 +23,7 @@ from sizing.models.geometry import (
 )
 from sizing.models.kv import KvCacheDtype
 from sizing.models.pipeline import Stage, charged_bytes, most_kv_bytes, stages
-from sizing.models.reading import read_config, read_folder
+from sizing.models.reading import read_config
 from sizing.models.refusal import ModelRefusedError
 from sizing.models.steps import byte_steps
 
@@ -50,7 +50,6 @@ __all__ = [
     "most_kv_bytes",
     "read_config",
     "read_draft",
-    "read_folder",
     "ring_bytes_per_request",
     "shapes",
     "ssm_dtype",

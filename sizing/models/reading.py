@@ -4,7 +4,6 @@ Source: model-geometry.md sections 2 and 3.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import get_args
 
 from sizing.basics.dtypes import StateDtype
@@ -12,7 +11,7 @@ from sizing.basics.problems import shown
 from sizing.models.drafts import is_draft
 from sizing.models.families import NOT_SERVED, ROWS, WRAPPERS, Row
 from sizing.models.families.common import Layout
-from sizing.models.fields import MAX_FILE_BYTES, MAX_WIDTH, Fields, checked_object, parse
+from sizing.models.fields import MAX_WIDTH, Fields, checked_object, parse
 from sizing.models.geometry import Geometry
 from sizing.models.kv import Gqa, SlidingGqa
 from sizing.models.quantisation import kv_dtype_auto
@@ -46,27 +45,8 @@ def read_config(config: Source, quantisation: Source | None = None) -> Geometry:
     return _geometry(outer, inner, row, layout, quantisation)
 
 
-def read_folder(folder: Path) -> Geometry:
-    """The geometry of the model in a folder: config.json, and hf_quant_config.json if it is there.
-
-    Raises ModelRefusedError, and nothing else, for whatever cannot be read or sized.
-    """
-    quantisation = folder / QUANTISATION
-    return read_config(_read(folder / CONFIG), _read(quantisation) if quantisation.exists() else None)
-
-
 def _object(source: Source, name: str) -> dict[str, object]:
     return parse(source, name) if isinstance(source, str | bytes) else checked_object(source, name)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        if not path.is_file():
-            raise FileNotFoundError
-        with path.open("rb") as file:
-            return file.read(MAX_FILE_BYTES + 1)
-    except (OSError, ValueError):  # ValueError: a path with a NUL in it
-        raise ModelRefusedError("unreadable", path.name, f"{path.name} cannot be read from this folder.") from None
 
 
 def _row(outer: Fields) -> tuple[Row, Fields]:

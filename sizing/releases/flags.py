@@ -5,7 +5,6 @@ wheels 0.5.4 to 0.5.23: first release, last release where a later one dropped th
 """
 
 import json
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
@@ -91,11 +90,6 @@ def has_flag(release: Release, flag: str) -> bool:
     """
     known = engine_flags().get(flag)
     return known is None or release in known.releases
-
-
-def lacking(release: Release, flags: Iterable[str]) -> str | None:
-    """The first of these flags that the release does not have; None where it has them all."""
-    return next((flag for flag in flags if not has_flag(release, flag)), None)
 
 
 def where(flag: str) -> str:

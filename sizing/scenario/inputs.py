@@ -6,7 +6,7 @@ specification (compute-mamba-ratio.md): Kimi-K3 at TP8, whose byte constants fol
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -19,6 +19,7 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 
 from sizing.basics.dtypes import KV_ITEMSIZE, STATE_ITEMSIZE, KvDtype, StateDtype
 from sizing.basics.problems import Problem, from_validation, shown
@@ -27,8 +28,10 @@ from sizing.memory.loaded import OWN_DRAFTS
 from sizing.models.geometry import Geometry
 from sizing.models.kv import SWA_FULL_TOKENS_RATIO
 from sizing.models.refusal import ModelRefusedError
+from sizing.releases.flags import has_flag
 from sizing.releases.rules import LATEST, Release, rules_of
 from sizing.scenario.from_model import FILLED, INKLING_RATIO, Widths, filled
+from sizing.scenario.registry import Condition, Group, Input, Kind, Widget
 from sizing.scenario.rest import OWN_DEPLOYMENT, STATED_SOURCES, Checkpoint, RestSource, gpu_named, rest_of
 
 Strategy = Literal["auto", "extra_buffer", "extra_buffer_lazy", "no_buffer"]
@@ -63,6 +66,7 @@ MAX_SLOT_BYTES = 2**33
 MAX_RING_BYTES = 2**26
 
 
+CARRIED = "input"  # under which a field holds what the registry says of it
 GEOMETRY = "geometry"  # under which validation finds the geometry of a configuration that is not catalogued
 
 
@@ -83,8 +87,33 @@ else:  # None is how one leaves them unstated: a Scenario that stands holds a nu
     DraftBytes = Annotated[int | None, BeforeValidator(ungrouped), BeforeValidator(_no_bool)]
 
 
-def _input(default: object, title: str, help: str, *, unit: str = "", flag: str = "", **bounds: Any) -> Any:
-    return Field(default, title=title, description=help, json_schema_extra={"unit": unit, "flag": flag}, **bounds)
+OF_MODEL, OF_MACHINE = "It is a fact of the model.", "It is a fact of the machine."  # why there is no flag
+
+
+def _input(  # noqa: PLR0913 - each is one column of the registry
+    default: object,
+    title: str,
+    help: str,
+    *,
+    group: Group,
+    widget: Widget | None = None,
+    hidden: bool = False,
+    unit: str = "",
+    flag: str = "",
+    aliases: tuple[str, ...] = (),
+    no_flag: str = "",
+    log_keys: tuple[str, ...] = (),
+    hint: str = "",
+    source: str = "",
+    counts: Condition = "always",
+    **bounds: Any,
+) -> Any:
+    """A field of Scenario; registry.py says what each of these is. Without `widget` it follows from the type."""
+    carried: Any = {
+        "group": group, "widget": widget, "hidden": hidden, "unit": unit, "flag": flag, "aliases": aliases,
+        "no_flag": no_flag, "log_keys": log_keys, "hint": hint, "source": source, "counts": counts,
+    }  # fmt: skip
+    return Field(default, title=title, description=help, json_schema_extra={CARRIED: carried}, **bounds)
 
 
 class Scenario(BaseModel):
@@ -96,6 +125,10 @@ class Scenario(BaseModel):
         "",
         "Name",
         "Free text printed on the figures; empty is the model and its TP width.",
+        group="Name and conv dtype",
+        no_flag="It is printed on figures.",
+        hint="model and TP width",
+        counts="never",
         max_length=60,
         pattern=r"^[\w .,:;+\-/()=]*$",
     )
@@ -104,16 +137,19 @@ class Scenario(BaseModel):
         "Model",
         "A catalogued checkpoint, whose bytes then follow from its geometry at the widths and dtypes below; empty: the "
         "bytes are typed in.",
+        group="Deployment",
+        widget="own",
+        no_flag="--model-path names a folder or a repository: one of the catalogue is recognised by its last part.",
         max_length=100,
-    )
-    release: Release = _input(
-        LATEST, "SGLang release", "The release whose rules are followed; those between the listed ones were not read."
     )
     L: Tokens = _input(
         9216,
         "L, context per request",
         "Average context of one request: input plus output tokens. 32K is 32,768.",
+        group="Workload",
+        widget="own",
         unit="tokens",
+        no_flag="It is a fact of the requests.",
         ge=1,
         le=MAX_L,
     )
@@ -121,8 +157,11 @@ class Scenario(BaseModel):
         0,
         "D, draft tokens",
         "Plain speculation keeps D draft states for each running request. 0 is no speculation.",
+        group="Workload",
+        widget="slider",
         unit="tokens",
         flag="--speculative-num-draft-tokens",
+        log_keys=("speculative_num_draft_tokens",),
         ge=0,
         le=MAX_D,
     )
@@ -130,20 +169,62 @@ class Scenario(BaseModel):
         1,
         "dcp_size",
         "Decode context parallelism: the KV rows of one request are spread over this many ranks.",
+        group="Serving",
+        widget="slider",
         flag="--dcp-size",
+        aliases=("--decode-context-parallel-size",),
+        log_keys=("dcp_size",),
         ge=1,
         le=MAX_DCP,
+    )
+    gpu: Annotated[str, BeforeValidator(gpu_named)] = _input(
+        "",
+        "GPU",
+        "The GPU of every rank, by its name here or as people call it (H200, MI300X); other: its memory is stated. "
+        "Empty: not stated, and rest is not estimated.",
+        group="Deployment",
+        widget="own",
+        no_flag=OF_MACHINE,
+        max_length=60,
+    )
+    gpu_memory_mib: Whole | None = _input(
+        None,
+        "GPU memory",
+        "Of a GPU that is not listed: memory.total of nvidia-smi, Size of Pool 1 of rocminfo.",
+        group="Deployment",
+        hidden=True,
+        unit="MiB",
+        no_flag=OF_MACHINE,
+        hint="memory.total of nvidia-smi",
+        counts="for a GPU that is not listed",
+        ge=1024,
+        le=2**30,
+    )
+    tp_size: Whole = _input(
+        8,
+        "tp_size",
+        "Tensor parallelism. With attn_dp_size and dcp_size it decides how many KV heads of GQA one rank keeps.",
+        group="Deployment",
+        flag="--tp-size",
+        aliases=("--tensor-parallel-size",),
+        log_keys=("tp_size",),
+        ge=1,
+        le=1024,
     )
     mamba_ssm_dtype: StateDtype = _input(
         "float32",
         "SSM dtype",
         "Rescales the SSM part of a slot; the conv part has a dtype of its own.",
+        group="Deployment",
         flag="--mamba-ssm-dtype",
+        aliases=("SGLANG_MAMBA_SSM_DTYPE",),
+        log_keys=("mamba_ssm_dtype",),
     )
     mamba_conv_dtype: StateDtype = _input(
         "bfloat16",
         "Conv dtype",
         "Rescales the conv part of a slot. It never follows --mamba-ssm-dtype.",
+        group="Name and conv dtype",
         flag="SGLANG_MAMBA_CONV_DTYPE",
     )
     kv_cache_dtype: KvDtype = _input(
@@ -151,7 +232,9 @@ class Scenario(BaseModel):
         "KV dtype",
         "Rescales the bytes of a token, exact for plain MLA and GQA. For DSA and QSA state the bytes at the dtype you "
         "run.",
+        group="Deployment",
         flag="--kv-cache-dtype",
+        log_keys=("kv_cache_dtype",),
     )
     rest_gib: Rest = _input(
         None,
@@ -160,34 +243,33 @@ class Scenario(BaseModel):
         "--mem-fraction-static. From a boot log: `Load weight end` avail minus `Load weight begin` avail "
         "x (1 - mem_fraction_static). The log's `avail mem` alone still contains that slack. Not stated, it is the "
         "worked example's for that deployment, else estimated where a GPU is named.",
+        group="Deployment",
+        widget="own",
         unit="GiB per rank",
+        no_flag="The engine works it out from --mem-fraction-static.",
+        hint="not stated",
+        source="rest_source",
         ge=-1024,
         le=MAX_REST_GIB,
     )
     rest_source: RestSource = _input(
-        "typed in", "rest from", "Where rest comes from; what is estimated or not known says so by itself."
-    )
-    gpu: Annotated[str, BeforeValidator(gpu_named)] = _input(
-        "",
-        "GPU",
-        "The GPU of every rank, by its name here or as people call it (H200, MI300X); other: its memory is stated. "
-        "Empty: not stated, and rest is not estimated.",
-        max_length=60,
-    )
-    gpu_memory_mib: Whole | None = _input(
-        None,
-        "GPU memory",
-        "Of a GPU that is not listed: memory.total of nvidia-smi, Size of Pool 1 of rocminfo.",
-        unit="MiB",
-        ge=1024,
-        le=2**30,
+        "typed in",
+        "rest from",
+        "Where rest comes from; what is estimated or not known says so by itself.",
+        group="Deployment",
+        widget="none",
+        no_flag="It goes with rest.",
     )
     free_gib: Real | None = _input(
         None,
         "Free before load",
         "Free memory before weights are loaded: avail mem of the first `Load weight begin`; MemAvailable where host "
         "and GPU share memory. Unset: what was seen on such GPUs.",
+        group="Memory before the boot",
         unit="GiB per rank",
+        no_flag=OF_MACHINE,
+        hint="as seen on such GPUs",
+        counts="where rest is estimated",
         gt=0,
         le=MAX_REST_GIB,
     )
@@ -195,7 +277,10 @@ class Scenario(BaseModel):
         None,
         "mem_fraction_static",
         "The share of free memory for weights and pools. Unset: what the release computes for this GPU.",
+        group="Memory before the boot",
         flag="--mem-fraction-static",
+        hint="automatic",
+        counts="where rest is estimated",
         gt=0,
         lt=1,
     )
@@ -203,12 +288,19 @@ class Scenario(BaseModel):
         "auto",
         "Checkpoint",
         "How weights are stored: as the model's name or config.json says, or bf16, FP8 in blocks, experts in 4 bits.",
+        group="Memory before the boot",
+        no_flag=OF_MODEL,
+        counts="where rest is estimated",
     )
     weights_bytes: Whole | None = _input(
         None,
         "Checkpoint bytes",
         "total_size of model.safetensors.index.json, spread evenly over ranks. Unset: counted from the geometry.",
+        group="Memory before the boot",
         unit="bytes",
+        no_flag=OF_MODEL,
+        hint="counted",
+        counts="where rest is estimated",
         ge=1,
         le=MAX_BYTES,
     )
@@ -216,7 +308,11 @@ class Scenario(BaseModel):
         None,
         "Draft weights",
         "Of a draft model of its own. Unset: the checkpoint's MTP layer, where it has one.",
+        group="Memory before the boot",
         unit="bytes per rank",
+        no_flag=OF_MODEL,
+        hint="the checkpoint's MTP layer",
+        counts="where rest is estimated",
         ge=0,
         le=MAX_BYTES,
     )
@@ -224,14 +320,19 @@ class Scenario(BaseModel):
         False,
         "Language only",
         "A multimodal model without its encoder: the fraction is not lowered for images.",
+        group="Memory before the boot",
         flag="--language-only",
+        counts="where rest is estimated",
     )
     chunked_prefill_size: Whole | None = _input(
         None,
         "chunked_prefill_size",
         "Unset: by the GPU's memory. The automatic fraction follows it.",
+        group="Memory before the boot",
         unit="tokens",
         flag="--chunked-prefill-size",
+        hint="automatic",
+        counts="where rest is estimated",
         ge=-1,
         le=2**24,
     )
@@ -239,8 +340,12 @@ class Scenario(BaseModel):
         None,
         "cuda_graph_max_bs",
         "Requests in the largest decode graph. Unset: by the GPU's memory. The automatic fraction follows it.",
+        group="Memory before the boot",
         unit="requests",
-        flag="--cuda-graph-max-bs",
+        flag="--cuda-graph-max-bs-decode",
+        aliases=("--cuda-graph-max-bs",),
+        hint="automatic",
+        counts="where rest is estimated",
         ge=1,
         le=2**24,
     )
@@ -248,18 +353,28 @@ class Scenario(BaseModel):
         "none",
         "MoE all-to-all",
         "Expert parallelism: how tokens travel between ranks. Under DeepEP shared experts are on every rank.",
+        group="Memory before the boot",
         flag="--moe-a2a-backend",
+        counts="where rest is estimated",
     )
     split: SplitMode = _input(
         "ratio",
         "Split by",
         "How the two pools are split: by a ratio, by the balanced ratio r*, or by pinned slots.",
+        group="Split",
+        widget="own",
+        no_flag="A pin in the command decides it.",
     )
     mamba_full_memory_ratio: Real = _input(
         DEFAULT_RATIO,
         "Ratio r",
         "State budget : KV budget. The engine's default is 0.9; above 1 is legal.",
+        group="Split",
+        widget="number",
+        hidden=True,
         flag="--mamba-full-memory-ratio",
+        log_keys=("mamba_full_memory_ratio",),
+        counts="where the split is by ratio",
         gt=0,
         le=MAX_RATIO,
     )
@@ -268,8 +383,12 @@ class Scenario(BaseModel):
         "Pinned slots",
         "State slots, divided by attn_dp_size. A pin overrides the ratio; what it takes beyond the ratio comes out "
         "of KV.",
+        group="Split",
+        hidden=True,
         unit="slots",
         flag="--max-mamba-cache-size",
+        log_keys=("max_mamba_cache_size",),
+        counts="where the split is pinned",
         ge=1,
         le=MAX_PIN,
     )
@@ -278,13 +397,26 @@ class Scenario(BaseModel):
         "Strategy",
         "How prefix-cache snapshots are kept. Decides S, the state slots per running request. auto is the engine's "
         "default: extra_buffer where the architecture supports it, else no_buffer.",
+        group="Serving",
         flag="--mamba-radix-cache-strategy",
+        aliases=("--mamba-scheduler-strategy",),
+        log_keys=("mamba_radix_cache_strategy", "mamba_scheduler_strategy"),
+        counts="with the radix cache on",
+    )
+    release: Release = _input(
+        LATEST,
+        "SGLang release",
+        "The release whose rules are followed; those between the listed ones were not read.",
+        group="Serving",
+        no_flag="It is the engine's own version.",
     )
     architecture: str = _input(
         "",
         "Architecture",
         "The first of `architectures` in the model's config.json. Releases differ in what they do with it: whether "
         "they serve it, keep a radix cache, take extra_buffer. Empty: one that every release serves, like Qwen3-Next.",
+        group="Byte constants",
+        no_flag=OF_MODEL,
         max_length=100,
         pattern=r"^[\w.\-]*$",
     )
@@ -292,20 +424,27 @@ class Scenario(BaseModel):
         "triton",
         "Linear attention backend",
         "Since 0.5.14 extra_buffer needs triton.",
+        group="Scheduler and cache",
         flag="--linear-attn-backend",
+        counts="with the radix cache on",
     )
     attention_backend: AttentionBackend = _input(
         "auto",
         "Attention backend",
         "auto is the engine's choice; here that of a Hopper GPU (SM90). Unified memory needs certain ones.",
+        group="Scheduler and cache",
         flag="--attention-backend",
+        counts="with unified memory",
     )
     mamba_track_interval: Whole = _input(
         256,
         "mamba_track_interval",
         "extra_buffer takes a snapshot every so many tokens: a multiple of page_size, and at least D.",
+        group="Scheduler and cache",
         unit="tokens",
         flag="--mamba-track-interval",
+        log_keys=("mamba_track_interval",),
+        counts="with the radix cache on",
         ge=1,
         le=2**24,
     )
@@ -313,18 +452,23 @@ class Scenario(BaseModel):
         False,
         "Radix cache off",
         "No prefix reuse: one slot a request.",
+        group="Scheduler and cache",
         flag="--disable-radix-cache",
+        log_keys=("disable_radix_cache",),
     )
     disable_overlap_schedule: bool = _input(
         False,
         "Overlap off",
         "Turns the overlap scheduler off. Pipeline parallelism turns it off as well.",
+        group="Scheduler and cache",
         flag="--disable-overlap-schedule",
+        log_keys=("disable_overlap_schedule",),
     )
     skip_decode_lock: bool = _input(
         False,
         "Skip decode lock",
         "Frees one resident slot per running request during decode.",
+        group="Scheduler and cache",
         flag="SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK",
     )
     pp_size: Whole = _input(
@@ -332,23 +476,21 @@ class Scenario(BaseModel):
         "pp_size",
         "Pipeline stages. Give the state bytes of the stage with most linear layers "
         "and the KV bytes of the stage with most attention layers.",
+        group="Ranks and roles",
         flag="--pp-size",
+        aliases=("--pipeline-parallel-size",),
+        log_keys=("pp_size",),
         ge=1,
         le=64,
-    )
-    tp_size: Whole = _input(
-        8,
-        "tp_size",
-        "Tensor parallelism. With attn_dp_size and dcp_size it decides how many KV heads of GQA one rank keeps.",
-        flag="--tp-size",
-        ge=1,
-        le=1024,
     )
     attn_dp_size: Whole = _input(
         1,
         "attn_dp_size",
         "Attention data parallelism: each of so many ranks has pools of its own. Give the bytes of one such rank.",
+        group="Ranks and roles",
         flag="--attn-dp-size",
+        aliases=("--attention-data-parallel-size",),
+        log_keys=("attn_dp_size",),
         ge=1,
         le=1024,
     )
@@ -356,15 +498,20 @@ class Scenario(BaseModel):
         "null",
         "Role",
         "Prefill and decode on servers of their own, or null for one server that does both.",
+        group="Ranks and roles",
         flag="--disaggregation-mode",
+        log_keys=("disaggregation_mode",),
     )
     disaggregation_decode_extra_slots: Whole | None = _input(
         None,
         "Extra decode rows",
         "Rows that a PD decode server keeps for requests in transfer; nothing is charged for them. Unset: twice "
         "--max-running-requests where that is at most 32 on a rank, else none.",
+        group="Ranks and roles",
         unit="requests",
         flag="--disaggregation-decode-extra-slots",
+        hint="twice the requests, or none",
+        counts="on a decode server",
         ge=0,
         le=MAX_REQUESTS,
     )
@@ -372,43 +519,61 @@ class Scenario(BaseModel):
         False,
         "Radix cache on a decode server",
         "A PD decode server runs without radix cache (S = 1) unless this is set.",
+        group="Ranks and roles",
         flag="--disaggregation-decode-enable-radix-cache",
+        log_keys=("disaggregation_decode_enable_radix_cache",),
+        counts="on a decode server",
     )
     disaggregation_transfer_backend: Transfer = _input(
         "mooncake",
         "Transfer backend",
         "How KV goes from prefill to decode servers. Some releases refuse some of them.",
+        group="Ranks and roles",
         flag="--disaggregation-transfer-backend",
+        counts="on a prefill or decode server",
     )
     enable_unified_memory: bool = _input(
         False,
         "Unified memory",
         "One buffer for both pools. Slots, S and requests are those of the static split.",
+        group="Scheduler and cache",
         flag="--enable-unified-memory",
+        log_keys=("enable_unified_memory",),
     )
     enable_hierarchical_cache: bool = _input(
         False,
         "Hierarchical cache",
         "A second tier of the cache in host memory. It changes no pool on the GPU; some releases refuse it.",
+        group="Scheduler and cache",
         flag="--enable-hierarchical-cache",
+        counts="never",
     )
     enable_int8_mamba_checkpoint: bool = _input(
         False,
         "int8 checkpoints",
         "Cached states are kept as int8 in a pool of their own, which is charged to nobody.",
+        group="Scheduler and cache",
         flag="--enable-int8-mamba-checkpoint",
+        counts="never",
     )
     speculative_algorithm: Algorithm = _input(
         "EAGLE",
         "Speculative algorithm",
         "Counts where D is above 0. MTP is NEXTN. NGRAM has no draft KV; DFLASH and DSPARK are charged dcp_size times.",
+        group="Speculation",
         flag="--speculative-algorithm",
+        log_keys=("speculative_algorithm",),
+        counts="with D above 0",
     )
     speculative_num_steps: Whole | None = _input(
         None,
         "Draft steps",
         "Unset: D - 1. Up to 0.5.6 EAGLE adds rows for what is drafted.",
+        group="Speculation",
         flag="--speculative-num-steps",
+        log_keys=("speculative_num_steps",),
+        hint="D - 1",
+        counts="with D above 0",
         ge=1,
         le=4096,
     )
@@ -416,7 +581,10 @@ class Scenario(BaseModel):
         1,
         "Draft top-k",
         "1 drafts a chain, more a tree. It changes no pool; trees are refused with ReplaySSM and unified memory.",
+        group="Speculation",
         flag="--speculative-eagle-topk",
+        log_keys=("speculative_eagle_topk",),
+        counts="with D above 0",
         ge=1,
         le=64,
     )
@@ -425,12 +593,17 @@ class Scenario(BaseModel):
         "ReplaySSM",
         "spec: --enable-linear-replayssm-spec, rings in place of draft states (GDN and KDA). "
         "decode: --enable-linear-replayssm, rings that the engine does not charge. The engine refuses both at once.",
+        group="Speculation",
+        no_flag="Two switches set it.",
     )
     linear_replayssm_cache_len: Whole = _input(
         16,
         "Ring length",
         "Positions in a ReplaySSM ring.",
+        group="Speculation",
         flag="--linear-replayssm-cache-len",
+        log_keys=("linear_replayssm_cache_len",),
+        counts="with ReplaySSM",
         ge=1,
         le=4096,
     )
@@ -439,7 +612,12 @@ class Scenario(BaseModel):
         "Ring bytes per position",
         "ReplaySSM ring of one request, all linear layers of one rank, divided by the ring length. Needed with "
         "ReplaySSM only. It holds for the conv dtype that runs.",
+        group="Speculation",
         unit="bytes per rank",
+        no_flag=OF_MODEL,
+        hint="unknown",
+        source="state_bytes_source",
+        counts="with ReplaySSM",
         ge=1,
         le=MAX_RING_BYTES,
     )
@@ -447,29 +625,49 @@ class Scenario(BaseModel):
         "KDA",
         "Linear layers",
         "The kind of linear-attention layer. ReplaySSM exists for GDN and KDA and differs between them.",
+        group="Byte constants",
+        no_flag=OF_MODEL,
     )
     attention: Attention = _input(
         "MLA",
         "Attention layers",
         "MLA keeps one latent row whatever the parallelism; GQA keeps KV heads; DSA is MLA and QSA is GQA with an "
         "index; a sliding window has a pool of its own.",
+        group="Byte constants",
+        no_flag=OF_MODEL,
     )
     kv_heads: Whole | None = _input(
         None,
         "KV heads",
         "KV heads of the whole model, for GQA: a rank keeps max(1, heads // (attention TP // dcp_size)) of them.",
+        group="Byte constants",
+        no_flag=OF_MODEL,
+        hint="GQA only",
+        counts="for GQA",
         ge=1,
         le=4096,
     )
     page_size: Whole = _input(
-        64, "page_size", "KV rows are handed out in pages.", unit="tokens", flag="--page-size", ge=1, le=4096
+        64,
+        "page_size",
+        "KV rows are handed out in pages.",
+        group="Scheduler and cache",
+        unit="tokens",
+        flag="--page-size",
+        log_keys=("page_size",),
+        ge=1,
+        le=4096,
     )
     index_page_tokens: Whole | None = _input(
         None,
         "Page of the index",
         "The page that a model's sparse index forces whatever --page-size says: 64 x index_kpool for GLM-5-next, 64 "
         "for Qwen4-Exp with an indexer.",
+        group="Byte constants",
         unit="tokens",
+        no_flag=OF_MODEL,
+        hint="none",
+        counts="for a sparse index",
         ge=1,
         le=2**20,
     )
@@ -477,8 +675,11 @@ class Scenario(BaseModel):
         None,
         "max_running_requests",
         "The cap you ask for, divided by attn_dp_size. Unset: the engine's estimate, or 48 under speculation.",
+        group="Workload",
         unit="requests",
         flag="--max-running-requests",
+        log_keys=("max_running_requests",),
+        hint="unset",
         ge=1,
         le=MAX_REQUESTS,
     )
@@ -486,8 +687,11 @@ class Scenario(BaseModel):
         None,
         "max_total_tokens",
         "Caps the KV rows of one rank.",
+        group="Limits",
         unit="tokens per rank",
         flag="--max-total-tokens",
+        log_keys=("max_total_tokens",),
+        hint="unset",
         ge=1,
         le=2**40,
     )
@@ -495,8 +699,10 @@ class Scenario(BaseModel):
         262_144,
         "context_length",
         "The longest context the server accepts; it enters the engine's estimate of running requests.",
+        group="Limits",
         unit="tokens",
         flag="--context-length",
+        log_keys=("context_length",),
         ge=1,
         le=2**24,
     )
@@ -505,7 +711,10 @@ class Scenario(BaseModel):
         "State bytes per slot",
         "One slot, all linear layers of one rank, conv and SSM parts together. From a boot log divide the "
         "printed sizes by max_mamba_cache_size + 1: they include the padding slot.",
+        group="Byte constants",
         unit="bytes per rank",
+        no_flag=OF_MODEL,
+        source="state_bytes_source",
         ge=1,
         le=MAX_SLOT_BYTES,
     )
@@ -513,20 +722,35 @@ class Scenario(BaseModel):
         1_907_712,
         "of which conv",
         "The part of a slot that --mamba-ssm-dtype leaves alone. Empty is unknown.",
+        group="Byte constants",
         unit="bytes per rank",
+        no_flag=OF_MODEL,
+        hint="unknown",
+        source="state_bytes_source",
         ge=0,
         le=MAX_SLOT_BYTES,
     )
     state_bytes_dtype: StateDtype = _input(
-        "float32", "State bytes are at", "The SSM dtype for which the bytes of a slot are stated."
+        "float32",
+        "State bytes are at",
+        "The SSM dtype for which the bytes of a slot are stated.",
+        group="Byte constants",
+        no_flag=OF_MODEL,
     )
     conv_bytes_dtype: StateDtype = _input(
-        "bfloat16", "Conv bytes are at", "The conv dtype for which the bytes of a slot are stated."
+        "bfloat16",
+        "Conv bytes are at",
+        "The conv dtype for which the bytes of a slot are stated.",
+        group="Byte constants",
+        no_flag=OF_MODEL,
     )
     conv_kernel: Whole = _input(
         4,
         "Conv kernel",
         "Width of the short convolution. Under speculation GDN and Mamba2 keep D + kernel - 2 columns of drafts.",
+        group="Byte constants",
+        no_flag=OF_MODEL,
+        counts="with D above 0",
         ge=2,
         le=64,
     )
@@ -535,42 +759,91 @@ class Scenario(BaseModel):
         "State bytes, all stages",
         "One slot of the whole model on one rank, all pipeline stages together. Releases before 0.5.17 charge it on "
         "every stage.",
+        group="Ranks and roles",
         unit="bytes per rank",
+        no_flag=OF_MODEL,
+        hint="unknown",
+        source="state_bytes_source",
+        counts="with pp_size above 1",
         ge=1,
         le=MAX_SLOT_BYTES,
     )
-    state_bytes_source: Source = _input("model geometry", "State bytes from", "Where the bytes of a slot come from.")
+    state_bytes_source: Source = _input(
+        "model geometry",
+        "State bytes from",
+        "Where the bytes of a slot come from.",
+        group="Byte constants",
+        widget="none",
+        no_flag=OF_MODEL,
+        counts="without a model",
+    )
     kv_bytes_per_token: Whole = _input(
         13_824,
         "KV bytes per token",
         "One row of the target model's KV pool on one rank, at the dtype and the dcp_size below.",
+        group="Byte constants",
         unit="bytes per rank",
+        no_flag=OF_MODEL,
+        source="kv_bytes_source",
         ge=0,
         le=MAX_BYTES,
     )
     kv_bytes_dtype: KvDtype = _input(
-        "fp8_e4m3", "KV bytes are at", "The KV dtype for which the bytes of a token are stated."
+        "fp8_e4m3",
+        "KV bytes are at",
+        "The KV dtype for which the bytes of a token are stated.",
+        group="Byte constants",
+        no_flag=OF_MODEL,
     )
     kv_bytes_dcp_size: Whole = _input(
-        1, "KV bytes are at dcp_size", "The dcp_size for which the bytes of a token are stated.", ge=1, le=64
+        1,
+        "KV bytes are at dcp_size",
+        "The dcp_size for which the bytes of a token are stated.",
+        group="Byte constants",
+        no_flag=OF_MODEL,
+        ge=1,
+        le=64,
     )
-    kv_bytes_source: Source = _input("model geometry", "KV bytes from", "Where the bytes of a token come from.")
+    kv_bytes_source: Source = _input(
+        "model geometry",
+        "KV bytes from",
+        "Where the bytes of a token come from.",
+        group="Byte constants",
+        widget="none",
+        no_flag=OF_MODEL,
+        counts="without a model",
+    )
     window_bytes_per_token: Whole = _input(
         0,
         "Window KV bytes per token",
         "One row of the sliding-window pool on one rank, at the dtype of the KV bytes; 0 without such a pool.",
+        group="Byte constants",
         unit="bytes per rank",
+        no_flag=OF_MODEL,
         ge=0,
         le=MAX_BYTES,
     )
     sliding_window: Whole | None = _input(
-        None, "Sliding window", "Tokens that a window layer looks back.", unit="tokens", ge=1, le=MAX_L
+        None,
+        "Sliding window",
+        "Tokens that a window layer looks back.",
+        group="Byte constants",
+        unit="tokens",
+        no_flag=OF_MODEL,
+        hint="none",
+        ge=1,
+        le=MAX_L,
     )
     swa_full_tokens_ratio: Real | None = _input(
         None,
         "Window pool",
         f"Rows of the window pool for each row of the full one. Unset: {SWA_FULL_TOKENS_RATIO} (Inkling).",
+        group="Limits",
+        widget="number",
+        hidden=True,
         flag="--swa-full-tokens-ratio",
+        hint=f"{SWA_FULL_TOKENS_RATIO}",
+        counts="with a window pool",
         gt=0,
         le=1,
     )
@@ -578,7 +851,9 @@ class Scenario(BaseModel):
         0,
         "Side state bytes per slot",
         "States beside the pool for which nothing is charged (Qwen4-Exp's per-layer embeddings).",
+        group="Byte constants",
         unit="bytes per rank",
+        no_flag=OF_MODEL,
         ge=0,
         le=MAX_SLOT_BYTES,
     )
@@ -587,6 +862,11 @@ class Scenario(BaseModel):
         "Draft KV layers",
         "Attention layers of the draft model; the bytes of its row then follow from the target's, as the engine "
         "takes them for EAGLE, EAGLE3, MTP and STANDALONE. Needs a model.",
+        group="Speculation",
+        hidden=True,
+        no_flag=OF_MODEL,
+        hint="bytes stated below",
+        counts="with a model",
         ge=0,
         le=64,
     )
@@ -596,7 +876,9 @@ class Scenario(BaseModel):
         "One row of the draft model's KV pool on one rank, at the dtype and dcp_size for which the KV bytes are "
         "stated. For EAGLE, EAGLE3, MTP and STANDALONE: int(KV bytes x draft layers / full-attention layers). Unset: "
         "that of the model's own MTP layer under EAGLE and NEXTN where it has one, else 0.",
+        group="Speculation",
         unit="bytes per rank",
+        no_flag=OF_MODEL,
         ge=0,
         le=MAX_BYTES,
     )
@@ -883,6 +1165,29 @@ def _filled(scenario: Scenario, geometry: Geometry | None = None) -> Mapping[str
 _NOT_SHARED = "--tp-size {tp} is not a multiple of --attn-dp-size {dp}. Correct one."
 
 
+def _complete(field: FieldInfo) -> Input:
+    """What a field carries, with what its type says: `int | None` is a whole number."""
+    carried: Any = cast("Any", field.json_schema_extra)[CARRIED]
+    types = [field.annotation]
+    while any(get_args(one) and get_origin(one) is not Literal for one in types):
+        types = [inner for one in types for inner in _inside(one)]
+    stated = next(one for one in types if one is not type(None))
+    options = get_args(stated)
+    kind = KINDS.get(stated, "word")
+    widget: Widget = carried["widget"] or WIDGETS.get(kind) or ("choice" if options else "text")
+    return Input(**{**carried, "widget": widget}, kind=kind, options=options)
+
+
+def _inside(stated: Any) -> tuple[Any, ...]:
+    """The types that a union or an annotation is made of."""
+    if get_origin(stated) is Literal:
+        return (stated,)
+    return get_args(stated)[:1] if get_origin(stated) is Annotated else get_args(stated) or (stated,)
+
+
+KINDS: dict[Any, Kind] = {bool: "switch", int: "whole", float: "number"}
+WIDGETS: dict[Kind, Widget] = {"switch": "toggle", "whole": "typed", "number": "typed"}
+
 FIELDS = Scenario.model_fields
 DEFAULTS: dict[str, Any] = {name: field.default for name, field in FIELDS.items()}
 # What follows from other inputs where it is not stated: from the model, and the ratio from the kind of attention.
@@ -894,22 +1199,19 @@ def rest_is_given(scenario: Scenario) -> bool:
     return scenario.rest_source != "unknown"
 
 
-def extra(name: str, key: str) -> str:
-    """The `unit` or the `flag` of a field, empty where it has none."""
-    found = FIELDS[name].json_schema_extra
-    return str(found[key]) if isinstance(found, dict) else ""
+INPUTS: dict[str, Input] = {name: _complete(field) for name, field in FIELDS.items()}
 
 
 def named_with_unit(name: str) -> str:
     """A field as a table's column names it: kv_bytes_per_token [bytes per rank], D [-], mamba_ssm_dtype."""
-    unit = extra(name, "unit") or ("-" if type(DEFAULTS[name]) in (int, float) else "")
+    unit = INPUTS[name].unit or ("-" if type(DEFAULTS[name]) in (int, float) else "")
     return f"{name} [{unit}]" if unit else name
 
 
 def label(name: str) -> str:
     """What a user calls a field: its flag where the engine has one, else the first words of its title."""
     title = str(FIELDS[name].title).split(",")[0]
-    return extra(name, "flag") or title
+    return INPUTS[name].flag or title
 
 
 LABELS = {name: label(name) for name in FIELDS}
@@ -938,13 +1240,30 @@ def read_scenario(values: Mapping[str, Any], geometry: Geometry | None = None) -
         return from_validation(error, LABELS)
 
 
+def flag_text(name: str, value: Any, release: Release = LATEST) -> str:
+    """What sets an input in a launch command of the release: --page-size 64, a switch alone, VARIABLE=1.
+
+    >>> flag_text("page_size", 64), flag_text("mamba_radix_cache_strategy", "no_buffer", "0.5.10")
+    ('--page-size 64', '--mamba-scheduler-strategy no_buffer')
+    >>> flag_text("disable_radix_cache", True), flag_text("skip_decode_lock", True)
+    ('--disable-radix-cache', 'SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK=1')
+    """
+    own = INPUTS[name]
+    flag = next((one for one in own.names if has_flag(release, one)), own.flag)
+    if not flag.startswith("--"):
+        return f"{flag}={int(value) if own.kind == 'switch' else value}"
+    if own.kind == "switch":
+        return flag if value else f"without {flag}"
+    return f"{flag} {stated_ratio_text(value) if own.kind == 'number' else value}"
+
+
 def value_text(name: str, value: Any) -> str:
     """The value of a field with every digit it was given with, and its unit."""
     if value is None:
         return "not set"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    unit = f" {extra(name, 'unit')}".rstrip()
+    unit = f" {INPUTS[name].unit}".rstrip()
     if isinstance(value, float):
         return stated_ratio_text(value) + unit
     if isinstance(value, int):

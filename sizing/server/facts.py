@@ -101,7 +101,7 @@ class ServerFacts(BaseModel):
     @property
     def unified(self) -> bool:
         """Whether it runs with one buffer."""
-        return bool(self.pools) or (self.info is not None and self.info.settings.unified is True)
+        return bool(self.pools) or (self.info is not None and self.info.settings.enable_unified_memory is True)
 
     @property
     def slots(self) -> int | None:
@@ -154,7 +154,7 @@ def facts_of(said: Said) -> ServerFacts | None:
     if said.is_empty:
         return None
     info = said.infos[-1] if said.infos else None
-    unified = bool(said.pools) or (info is not None and info.settings.unified is True)
+    unified = bool(said.pools) or (info is not None and info.settings.enable_unified_memory is True)
     ranks = tuple(_ranks(said, info, unified))
     return ServerFacts(
         formats=tuple(dict.fromkeys(_formats(said, ranks))),

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from sizing.basics.dtypes import KV_ITEMSIZE, KvDtype
 from sizing.basics.problems import RefusedError
+from sizing.basics.search import turn
 from sizing.basics.units import count
 from sizing.bootlog.diagnosis import Diagnosis, diagnose, named_model
 from sizing.bootlog.facts import Facts
@@ -22,15 +23,14 @@ from sizing.engine.pools import Pools, pools_from_slots
 from sizing.engine.rank import rank_of
 from sizing.engine.resolve import resolution
 from sizing.engine.slots import slots_set
-from sizing.releases.rules import Release, at_least
+from sizing.releases.rules import rules_of
 from sizing.scenario.inputs import MAX_REST_GIB, Scenario
 from sizing.scenario.rest import for_bytes_alone
 from sizing.server.facts import ServerFacts
 from sizing.server.said import ServerInfo
 
 TOLD = "running server"
-LOGICAL_SINCE: Release = "0.5.21"  # max_total_num_tokens and token_capacity count logical tokens, before rows of a rank
-LEAST_GIB, STEPS = -64.0, 80  # where rest is looked for, and how often the range is halved
+LEAST_GIB = -64.0  # from where on rest is looked for
 KV_DTYPES: tuple[KvDtype, ...] = ("bfloat16", "fp8_e4m3")  # what --kv-cache-dtype auto may come to
 # Why nothing follows for another split; each ends a sentence.
 NO_BYTES = (
@@ -192,7 +192,7 @@ def rows_of(info: ServerInfo) -> int | None:
         return tokens
     if info.release is None:
         return None
-    return tokens // dcp if at_least(info.release, LOGICAL_SINCE) else tokens
+    return tokens // dcp if rules_of(info.release).prints_logical_tokens else tokens
 
 
 def rest_that_gives(scenario: Scenario, slots: int, rows: int) -> Measured | None:
@@ -227,13 +227,8 @@ def rest_that_gives(scenario: Scenario, slots: int, rows: int) -> Measured | Non
 
 def _first(holds: Callable[[float], bool]) -> float | None:
     """The least rest [GiB] from which on something holds; None where it never does."""
-    low, high = LEAST_GIB, float(MAX_REST_GIB)
-    if not holds(high):
-        return None
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    found = turn(LEAST_GIB, float(MAX_REST_GIB), holds)
+    return found and found[1]
 
 
 def _rows(facts: ServerFacts, boot: Facts) -> int | None:

@@ -13,7 +13,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.optimum import most_by_state
-from sizing.answers.what_runs import kv_tokens_for, last_that_holds, slots_for
+from sizing.answers.what_runs import kv_tokens_for, slots_for
+from sizing.basics.search import last_that_holds
 from sizing.engine.pools import pools_from_slots
 from sizing.engine.rank import asking, rank_of
 from sizing.engine.requests import asked_divisor

@@ -46,7 +46,7 @@ WATCHER = """
   const textOutsideFigures = (root) => {
     const pruned = (node) =>
       node.nodeType === Node.TEXT_NODE ? NodeFilter.FILTER_ACCEPT
-        : node.classList.contains('js-plotly-plot') ? NodeFilter.FILTER_REJECT
+        : node.matches('.js-plotly-plot, [data-figure]') ? NodeFilter.FILTER_REJECT
         : NodeFilter.FILTER_SKIP;
     const walk = document.createTreeWalker(
       root, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT, pruned);
@@ -57,10 +57,12 @@ WATCHER = """
   const shows = (label, first = false) => {
     const wanted = new RegExp('L = ' + label + '(?!,?\\\\d)');
     const main = document.querySelector('[data-testid="stMain"]');
-    const plots = [...document.querySelectorAll('.js-plotly-plot')];
+    const plots = [...document.querySelectorAll('[data-figure]')];
     if (main === null || plots.length !== figures || !wanted.test(textOutsideFigures(main))) return false;
     if (first) return plots.slice(0, 1).every((plot) => wanted.test(plain(plot.textContent)));
-    const drawn = (plot) => [...plot.querySelectorAll('.main-svg')].some((svg) => wanted.test(plain(svg.textContent)));
+    // A still covers what Plotly drew before.
+    const seen = (plot) => plot.querySelectorAll(plot.querySelector('.still') ? '.still' : '.main-svg');
+    const drawn = (plot) => [...seen(plot)].some((svg) => wanted.test(plain(svg.textContent)));
     return plots.every(drawn);
   };
   const afterNextFrame = (action) => requestAnimationFrame(() => {
@@ -141,7 +143,7 @@ def open_subject(browser: Browser, name: str, port: int, figures: int) -> Subjec
     try:
         page.wait_for_function("(label) => window.bench.shows(label)", arg=label, timeout=LOAD_LIMIT_S * 1000)
     except Error as error:
-        found = page.locator(".js-plotly-plot").count()
+        found = page.locator("[data-figure]").count()
         raise CannotMeasureError(
             f"{name}: the page never showed 'L = {label}' in {figures} figures and in the text"
             f" around them ({found} figures found)"

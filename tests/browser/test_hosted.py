@@ -19,6 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 ROOT = Path(__file__).parents[2]
 NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 START_SECONDS = 60
+RECOVERS_MS = 60_000  # Streamlit's browser side looks for a server again at growing intervals
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 LOG = ROOT / "tests" / "golden" / "boot_logs" / "0.5.23_kda_mla_tp8_default.log"
 NAME = "sizing.localhost"  # a browser takes every name below localhost for this machine
@@ -126,29 +127,43 @@ def visitor(chromium: Browser) -> Iterator[Page]:
 
 
 def test_all_of_it_works_and_a_killed_server_loses_nothing(hosted: Hosted, visitor: Page) -> None:
-    """Pages, figures, an upload and a moved slider; then the server dies, and the other has all inputs."""
-    page = visitor
+    """Pages, figures, an upload and a moved slider; then the server dies under an open page, which goes on by itself.
+
+    The other server has every input, what is kept and what is wanted: they are in the address.
+    """
+    page, links = visitor, visitor.get_by_role("link")
     page.goto(f"{hosted.url}log")
     page.get_by_test_id("stFileUploader").locator("input[type=file]").set_input_files(LOG)
     expect(page.get_by_text("51 requests run at L = 9,216").first).to_be_visible()
-    page.goto(f"{hosted.url}?L=16384&tp_size=4&rest_gib=28&want=64")
-    expect(page.locator(".figures svg").first).to_be_visible()
-    headline = page.locator("h3").first
+    page.goto(f"{hosted.url}?L=16384&tp_size=4&rest_gib=28")
+    expect(page.locator(".figures svg").first).to_be_visible(timeout=RECOVERS_MS)
+    page.get_by_role("button", name="Keep (0)").click()
+    page.get_by_role("button", name="Keep (1)").click()
+    links.get_by_text("Target", exact=True).click()
+    wanted = page.get_by_role("textbox", name="Wanted requests")
+    wanted.fill("64")
+    wanted.press("Enter")
+    expect(page).to_have_url(re.compile("want=64"))
+    links.get_by_text("Balance", exact=True).click()
+    headline = page.get_by_role("heading", level=1).first
+    expect(headline).to_contain_text("L = 16,384")
     before = headline.inner_text()
     page.get_by_role("slider").first.press("ArrowRight")
     expect(headline).not_to_have_text(before)
     expect(page).to_have_url(re.compile(r"L=(?!16384)\d+"))
     moved = headline.inner_text()
-    inputs = page.url
+
     killed = serving(hosted)
     hosted.servers[killed].kill()
     hosted.servers[killed].wait()
-    page.get_by_role("slider").first.press("ArrowRight")  # nobody hears it, or the other server does
-    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0, timeout=60_000)
-    page.goto(inputs)
-    expect(headline).to_have_text(moved, timeout=60_000)
+    expect(page.get_by_text("Connecting")).to_be_visible(timeout=RECOVERS_MS)
+    expect(page.get_by_text("Connecting")).to_have_count(0, timeout=RECOVERS_MS)
     assert serving(hosted) != killed
-    expect(page.locator(".figures svg").first).to_be_visible()
+    expect(headline).to_have_text(moved)
+    expect(page.get_by_role("button", name="Keep (2)")).to_be_visible()
     page.get_by_role("slider").first.press("ArrowRight")
-    expect(headline).not_to_have_text(moved)
-    assert "tp_size=4" in page.url
+    expect(headline).not_to_have_text(moved, timeout=RECOVERS_MS)
+    assert {"tp_size=4", "rest_gib=28.0", "want=64"} <= set(page.url.partition("?")[2].split("&"))
+    expect(page.locator(".figures svg").first).to_be_visible()
+    links.get_by_text("Target", exact=True).click()
+    expect(wanted).to_have_value("64")

@@ -1,0 +1,51 @@
+"""Where something turns: the last whole number for which it holds, and the real number from which on it does."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+PROBES = 64  # values tried in one vectorised call; a search over 2**34 of them takes six calls
+HALVINGS = 80  # more than any range of floats here takes
+
+
+def last_that(low: int, high: int, holds: Callable[[Any], Any], probes: int = PROBES) -> int:
+    """The last whole number from low to high for which `holds` (array in, array out), given that it holds up to some
+    point only; low - 1 where it never does.
+
+    >>> last_that(1, 10_000, lambda tried: tried**2 < 1_000_000)
+    999
+    """
+    good, bad = low - 1, high + 1
+    while bad - good > 1:
+        step = max((bad - good) // (probes + 1), 1)
+        tried = np.arange(good + step, bad, step)[:probes]
+        hold = int(np.count_nonzero(holds(tried)))
+        good, bad = (int(tried[hold - 1]) if hold else good), (int(tried[hold]) if hold < tried.size else bad)
+    return good
+
+
+def last_that_holds(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """The same where `holds` takes one number: halving.
+
+    >>> last_that_holds(0, 100, lambda value: value * value <= 50)
+    7
+    """
+    return last_that(low, high, lambda tried: [holds(value) for value in tried.tolist()], probes=1)
+
+
+def turn(low: float, high: float, holds: Callable[[float], bool]) -> tuple[float, float] | None:
+    """The last float at which `holds` does not and the first at which it does, given that it holds from some point on;
+    None where it does not even at `high`.
+
+    >>> turn(0, 2, lambda value: value * value >= 2)
+    (1.414213562373095, 1.4142135623730951)
+    """
+    if not holds(high):
+        return None
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high
