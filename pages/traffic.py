@@ -64,7 +64,7 @@ def show_traffic(scenario: Scenario) -> None:
     try:
         if asked_for_rest(scenario, first):
             return
-        traffic = traffic_of(scenario, mix, workload.risk)
+        traffic = traffic_of(scenario, mix, workload.risk, workload.declared)
     except RefusedError as refused:
         first.error(plain(str(refused)))
         return
@@ -89,7 +89,7 @@ def show_traffic(scenario: Scenario) -> None:
 
 def _workload(boxes: DeltaGenerator, sessions: DeltaGenerator, *, own: bool) -> Workload | list[Problem]:
     """What the boxes state, or a sentence for every fault; beside traffic of one's `own` the shape does not count."""
-    first, (shape, risk) = Workload(), boxes.columns(2)
+    first, (shape, risk, most, margin) = Workload(), boxes.columns(4)
     if not presented():
         sessions.markdown("#### Sessions between turns")
     kept = sessions.columns(3)
@@ -98,6 +98,8 @@ def _workload(boxes: DeltaGenerator, sessions: DeltaGenerator, *, own: bool) -> 
             "traffic_shape", first.shape, partial(shape.selectbox, LABELS["shape"], SHAPES, disabled=own), SHAPES
         ),
         "risk_percent": _typed(risk, "risk_percent", f"{first.risk_percent:g}"),
+        "max_new_tokens": _typed(most, "max_new_tokens", "", placeholder="not said"),
+        "max_new_margin": _typed(margin, "max_new_margin", "", placeholder="not said"),
         "idle_sessions": _typed(kept[0], "idle_sessions", "", placeholder="what the file's times show"),
         "checkpoints": _typed(kept[1], "checkpoints", str(first.checkpoints)),
         "session_tokens": _typed(kept[2], "session_tokens", "", placeholder="what waits, or the mean length"),
@@ -224,7 +226,9 @@ def _answer(traffic: Traffic) -> None:
     if best := traffic.way("best for this traffic"):
         st.code(best.flag, language=None)
         st.markdown(plain(words.best_words(traffic)))
-    st.markdown(table_text(words.WAY_COLUMNS, map(unbroken, words.way_rows(traffic))))
+    if said := words.admission_words(traffic):
+        st.markdown(plain(said))
+    st.markdown(table_text(words.way_columns(traffic), map(unbroken, words.way_rows(traffic))))
     st.markdown(plain(words.whose(traffic)))
     with st.expander("How these numbers come about, and what is not modelled"):
         st.markdown(f"{plain(words.model_words(traffic))}\n\n{plain(words.NOT_MODELLED)}")
