@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.parts.state import TYPED
 from sizing import RefusedError, Scenario, read_scenario, solve
-from sizing.answers.compare import headline_of, solved
+from sizing.answers.compare import headline_of, solved, story_of
 from sizing.exchange.link import from_query, to_query
 from sizing.exchange.scenario_file import from_file, to_file
 from sizing.exchange.sizing_answer import sizing_answer
@@ -117,6 +117,7 @@ def test_what_is_not_stated_is_nobody_else_s(values: dict[str, Any]) -> None:
         assert EXACT in answer.words
         if answer.refused is None:
             assert EXACT in headline_of(solved((scenario,)))
+            assert EXACT in story_of(("one", "two"), solved((scenario, Scenario())))
             assert not isinstance(answer.runs, int | float)  # a band, or nothing
 
 

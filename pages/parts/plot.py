@@ -29,6 +29,7 @@ WIDE = (
     "needs",
     "occupancy",
     "fleet",
+    "boot",
     "times",
     "ways",
     "ways_dearer",

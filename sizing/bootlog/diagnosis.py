@@ -236,7 +236,7 @@ def _with_fitted_rest(facts: Facts, scenario: Scenario) -> Scenario:
     if not fits:
         return scenario
     nearest = min(fits, key=lambda rest: abs(rest - scenario.rest_gib))
-    return scenario.model_copy(update={"rest_gib": nearest})
+    return scenario.model_copy(update={"rest_gib": nearest, "rest_source": scenario.rest_source})
 
 
 def _gives(facts: Facts, scenario: Scenario, rest_gib: float) -> bool:

@@ -299,7 +299,7 @@ def gpu_named(value: object) -> object:
 
 
 def _words(name: str) -> frozenset[str]:
-    text = re.sub(r"(\d)\s*(gb|gib)\b", r"\1", name.lower().replace(",", " "))
+    text = re.sub(r"(\d)\s*(gb|gib)\b", r"\1", re.sub(r"[(),]", " ", name.lower()))
     return frozenset(text.split()) - {"nvidia", "amd", "instinct", "gpu", "sxm", "geforce", "gb"}
 
 
