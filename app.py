@@ -16,6 +16,8 @@ from sizing.answers import flip_points as flips
 from sizing.answers import limit_panel as lifts
 from sizing.answers.recommended import Recommended, recommended
 from sizing.explain.launch_flags import environment, launch_flags, why_words
+from sizing.explain.unified_memory import COLUMNS as UNIFIED_COLUMNS
+from sizing.explain.unified_memory import UnifiedView, unified_view
 from sizing.explain.verdict import advice, idle_words, verdict
 from sizing.explain.working import comparisons, working
 from sizing.figures import (
@@ -51,13 +53,16 @@ def balance(scenario: Scenario) -> None:
         return
     words, idle, found = verdict(sizing), idle_words(sizing), recommended(sizing)
     where = " on each rank" if scenario.attn_dp_size > 1 else ""
+    one = unified_view(sizing) if scenario.enable_unified_memory else None
+    headline = one.headline if one else words.headline
     if presented():
-        st.markdown(f"# {plain(words.headline)}")
-        show_change(found, where)
+        st.markdown(f"# {plain(headline)}")
+        show_change(one or found, where)
         show_figures({"crossing": (slide(crossing_figure(sizing)), words.text)}, key="figures")
         return
-    st.markdown(f"# {plain(words.headline)}\n\n{plain(' '.join((*words.sentences, idle)))}")
-    show_change(found, where)
+    static = (f"The static split: {words.headline}",) if one else ()
+    st.markdown(f"# {plain(headline)}\n\n{plain(' '.join((*static, *words.sentences, idle)))}")
+    show_change(one or found, where)
     show_figures(
         {
             "crossing": (crossing_figure(sizing), words.text),
@@ -69,10 +74,10 @@ def balance(scenario: Scenario) -> None:
             "crossing": hand_over_context(sizing),
             "ratio": hand_over_ratio(sizing, ratios_drawn(sizing).tolist()),
         },
-        headline=words.headline,
+        headline=headline,
     )
     show_automatic(scenario)
-    show_words(below(sizing), key="below")
+    show_words("\n\n".join((*(unified_words(one) if one else ()), below(sizing))), key="below")
     with st.expander("The working, with your numbers, and the specification beside the engine"):
         show_words(folded(sizing), key="folded")
     if found is not None:
@@ -83,11 +88,22 @@ def balance(scenario: Scenario) -> None:
     st.page_link("pages/reference.py", label="What the words mean, and the measurements behind the rules")
 
 
-def show_change(found: Recommended | None, where: str) -> None:
+def unified_words(one: UnifiedView) -> tuple[str, ...]:
+    """Static beside unified memory."""
+    told = "\n".join(f"- {plain(sentence)}" for sentence in one.sentences)
+    return "## Static beside unified memory", told, table_text(UNIFIED_COLUMNS, one.rows)
+
+
+def show_change(found: Recommended | UnifiedView | None, where: str) -> None:
     """The one change: what runs before and after, the flag to copy, the reason, and the other way, small."""
     if found is None:
         return
     with st.container(key="change"):
+        if isinstance(found, UnifiedView):
+            st.markdown(f"## {plain(found.change + where)}")
+            st.code(" ".join(found.flags), language=None, wrap_lines=True)
+            st.caption(plain(found.sentences[0]))
+            return
         st.markdown(f"## {plain(found.numbers + where)}")
         st.code(found.flag, language=None, wrap_lines=True)
         other = f" Or, for as many: {' '.join(found.alternative)}" if found.alternative else ""

@@ -1,13 +1,22 @@
-"""What tests of the command line share."""
+"""What tests share."""
 
+import asyncio
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
+import hypothesis
 import pytest
 
 from sizing.cli.main import main
 
+# The suite runs the same examples each time, however long each takes; tests/fuzz/long.py runs new ones.
+hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("suite")
+
+T = TypeVar("T")
 Ran = tuple[object, str, str]  # exit status, what was printed, what was said on the error stream
 Run = Callable[..., Ran]
 
@@ -26,3 +35,9 @@ def sizing_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
         return (status, *capsys.readouterr())
 
     return run
+
+
+def finished(work: Coroutine[Any, Any, T]) -> T:
+    """What a coroutine gives, in a loop of a thread of its own: Playwright leaves one running in this thread."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()

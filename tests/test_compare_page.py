@@ -47,7 +47,9 @@ def test_scenarios_are_kept_and_compared(balance: AppTest) -> None:
     page = balance.switch_page("pages/compare.py").run()
     assert not page.exception
     text = words(page)
-    assert "# 74 run (Kimi-K3, TP8, balanced) beside 51 (Kimi-K3, TP8) at L = 9,216: 1.45 times as many" in text
+    assert (
+        "# 74 run (Kimi-K3, TP8, balanced) beside 51 (Kimi-K3, TP8, r = 0.9) at L = 9,216: 1.45 times as many" in text
+    )
     assert "| runs at L | 51 | 74 (+23) |" in text
     assert "Kimi-K3, TP8, balanced" in text
     assert "| Split by | ratio | balanced |" in text
@@ -324,7 +326,7 @@ def test_a_target_that_cannot_be_read_is_left_off_the_sheet() -> None:
 @pytest.mark.parametrize(
     ("query", "columns"),
     [
-        ((kept_to_query(THREE) or {})[KEPT], "3 side by side"),
+        ((kept_to_query(THREE) or {})[KEPT], "74 run (Kimi-K3, TP8, balanced) beside 35"),
         ('{"scenarios": [{"L": 0}]}', "Nothing is kept yet"),
     ],
 )

@@ -23,7 +23,8 @@ from sizing.traffic.running import carriers_of, traffic_of
 from sizing.traffic.workload import Workload, mix_of_workload
 from tests.conftest import Run
 from tests.test_figures import EDGES
-from tests.test_properties import examples
+from tests.test_printed_flags import held, runs, with_flags
+from tests.test_properties import examples, scenarios
 
 DEPLOYMENTS: list[dict[str, Any]] = [
     *EDGES,
@@ -37,18 +38,37 @@ DEPLOYMENTS: list[dict[str, Any]] = [
 
 @given(st.integers(1, 10**8), st.lists(st.integers(0, 5000), min_size=1, max_size=5), st.integers(0, 6))
 @examples(60)
-def test_one_server_fewer_does_not_carry_it(users: int, runs: list[int], width: int) -> None:
+def test_one_server_fewer_does_not_carry_it(users: int, carried: list[int], width: int) -> None:
     """And more that run never take more GPUs."""
     scenario = Scenario(tp_size=2**width, model="")
-    fleet = fleet_of(FleetWanted(users=users), [Carrier(str(at), "", one) for at, one in enumerate(runs)], scenario)
+    fleet = fleet_of(FleetWanted(users=users), [Carrier(str(at), "", one) for at, one in enumerate(carried)], scenario)
     for row in fleet.rows:
         if row.replicas is None:
             assert row.runs == 0
             continue
         assert row.replicas * row.runs >= users > (row.replicas - 1) * row.runs
         assert row.gpus == row.replicas * 2**width
-    carried = sorted((row for row in fleet.rows if row.gpus), key=lambda row: row.runs)
-    assert [row.gpus for row in carried] == sorted((row.gpus or 0 for row in carried), reverse=True)
+    rising = sorted((row for row in fleet.rows if row.gpus), key=lambda row: row.runs)
+    assert [row.gpus for row in rising] == sorted((row.gpus or 0 for row in rising), reverse=True)
+
+
+@given(scenarios(), st.integers(1, 10**6))
+@examples(60)
+def test_a_fleet_of_any_deployment(scenario: Scenario, users: int) -> None:
+    """Every flag, fed back, runs what is said; the fewest servers carry it; the best split takes least."""
+    sizing = solve(scenario)
+    ways = carriers(sizing)
+    for carrier in ways:
+        if not carrier.flag.endswith("unset"):
+            flags = [f"--{flag}" for flag in carrier.flag.removeprefix("--").split(" --")]
+            assert runs(with_flags(held(sizing), *flags)) * scenario.attn_dp_size == carrier.runs, carrier
+    fleet = fleet_of(FleetWanted(users=users), ways, scenario)
+    for row in fleet.rows:
+        if row.replicas is not None:
+            assert row.replicas * row.runs >= users > (row.replicas - 1) * row.runs
+    best = fleet.row(BEST)
+    taken = [row.gpus for row in fleet.rows if row.gpus is not None]
+    assert best is None or best.gpus is None or best.gpus == min(taken)
 
 
 @pytest.mark.parametrize("values", DEPLOYMENTS, ids=str)

@@ -27,6 +27,7 @@ from websockets.asyncio.client import connect
 from websockets.typing import Subprotocol
 
 from tests import container
+from tests.conftest import finished
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ("sizing", "pages", "app.py", ".streamlit", "pyproject.toml", "README.md")
@@ -135,7 +136,7 @@ def test_every_page_opens_from_an_empty_folder(start: str, installed: Installed,
     with serving((*STARTS[start](installed.binaries), "dashboard"), tmp_path) as address:
         scripts, figures = set(), set()
         for page in PAGES:
-            replies = asyncio.run(opened(address, page))
+            replies = finished(opened(address, page))
             assert faults(replies) == [], page
             titles = [reply.page_config_changed.title for reply in replies if reply.HasField("page_config_changed")]
             assert len(titles) == 1
@@ -179,7 +180,7 @@ def test_the_container_as_it_is_started(installed: Installed, tmp_path: Path) ->
     with serving(tuple(container.only("CMD").words), folder, around) as address:
         served = f"{name}:{address.rpartition(':')[2]}{path}"
         for page in PAGES:
-            assert faults(asyncio.run(opened(served, page))) == [], page
+            assert faults(finished(opened(served, page))) == [], page
         asked = urllib.request.Request(f"http://{address}{path}/", headers={"Host": "other.example"})
         with pytest.raises(urllib.error.HTTPError, match="403"):
             DIRECT.open(asked, timeout=START_SECONDS)

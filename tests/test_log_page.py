@@ -75,10 +75,11 @@ def test_the_example_is_tried_with_one_click(page: AppTest) -> None:
     assert "# State pool full 80 % of the time, KV never above 47 %: r = 2.2045 runs 74 at L = 9,216" in said
     assert "of the sidebar L = 9,216 alone is taken" in said
     assert "S = 5 counts one more, the peak between prefill and decode" in said
-    changed, command = [code.value for code in page.main.code][:2]
+    (changed,) = [code.value for code in page.code if code.language == "diff"]
+    command, recorder = [code.value for code in page.code if code.language == "bash"]
     assert changed.splitlines() == ["- --mamba-full-memory-ratio 0.9", "+ --mamba-full-memory-ratio 2.2045"]
     assert command == example().command.replace("ratio 0.9", "ratio 2.2045")
-    assert "while [" in page.main.code[-1].value  # the recorder
+    assert "while [" in recorder
     (take,) = [button for button in page.button if button.label.startswith("Take L = ")]
     take.click()
     said = words(page.run())

@@ -12,6 +12,7 @@ from mcp.client.stdio import stdio_client
 
 from sizing.cli.main import main
 from sizing.cli.mcp import TOOLS, _name
+from tests.conftest import finished
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = Path(__file__).parent / "golden"
@@ -97,9 +98,9 @@ def test_a_name_is_no_path(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["/etc/hostname", str(ROOT / "pyproject.toml"), "-", "--save=x", "--help"])
-def test_a_text_is_no_path_and_no_option(text: str) -> None:
+def test_a_text_is_no_path_and_no_option(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing on the machine is read or written through an argument."""
-    before = set(ROOT.iterdir())
+    monkeypatch.chdir(tmp_path)
     calls: dict[str, dict[str, Any]] = {
         "plan": {"scenario": text},
         "log": {"log": text, "command": text, "L": text, "model": text},
@@ -110,7 +111,7 @@ def test_a_text_is_no_path_and_no_option(text: str) -> None:
         assert TOOLS[name](**arguments).refused is not None
     target = TOOLS["target"](scenario="{}", requests=text, L=text, also=[text])
     assert target.refused is not None
-    assert set(ROOT.iterdir()) == before
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_over_the_protocol() -> None:
@@ -122,7 +123,7 @@ def test_over_the_protocol() -> None:
             await session.initialize()
             return await session.list_tools(), await session.call_tool("plan", {"scenario": '{"L": 16384, "D": 4}'})
 
-    listed, answer = asyncio.run(asyncio.wait_for(talk(), 60))
+    listed, answer = finished(asyncio.wait_for(talk(), 60))
     assert [tool.name for tool in listed.tools] == ["plan", "log", "model", "target", "traffic"]
     assert all(tool.annotations.read_only_hint and tool.output_schema for tool in listed.tools)
     assert answer.structured_content["runs"] == 28

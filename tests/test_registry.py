@@ -9,11 +9,12 @@ from streamlit.testing.v1 import AppTest
 
 from pages.parts.inputs import LIVE, OWN_WIDGETS, SIDE_BY_SIDE, STOPS, WIDGETS
 from sizing import Scenario, solve
+from sizing.answers.recommended import recommended
 from sizing.bootlog.arguments import WANTED, read_arguments
 from sizing.bootlog.settings import settings_of
 from sizing.command import read_command
 from sizing.command.flags import RULES
-from sizing.explain.launch_flags import OWN_RULE, environment, flags, launch_flags
+from sizing.explain.launch_flags import OWN_RULE, environment, launch_flags
 from sizing.releases.flags import engine_flags
 from sizing.scenario.inputs import DEFAULTS, FIELDS, INPUTS, flag_text, read_scenario
 from sizing.scenario.registry import CONDITIONS, Condition, Group
@@ -117,15 +118,17 @@ def test_the_flags_of_a_scenario_say_it(name: str) -> None:
     scenario = read_scenario(stated)
     assert isinstance(scenario, Scenario), scenario
     sizing = solve(scenario)
-    found = flags(sizing)
+    found = recommended(sizing)
     assert found is not None
     text = launch_flags(sizing, found)
     if name in ("mamba_full_memory_ratio", "max_mamba_cache_size"):
-        assert text.startswith(found.chosen)  # the split to set, not the one that is
+        assert text.startswith(tuple(found.flags))  # the split to set, not the one that is
         return
     variables = (environment(scenario) or "").replace("export ", "").replace("\n", " ")
     read = read_command(f"{variables} sglang serve --model-path m {text}")
-    assert read.values.get(name, DEFAULTS[name]) == other(name), text
+    # The count that is set to run more is named, and no other.
+    said = getattr(found.scenario, name) if name == "max_running_requests" else other(name)
+    assert read.values.get(name, DEFAULTS[name]) == said, text
 
 
 @logged

@@ -241,6 +241,11 @@ SAMPLES |= {
 TELLS_FAILURES = {row.name for row in FORMATS if row.failed or row.failed_lists}
 
 
+def test_every_format_has_a_sample() -> None:
+    """One for each row of the table, and no other."""
+    assert SAMPLES.keys() == {row.name for row in FORMATS}
+
+
 @pytest.mark.parametrize("name", [row.name for row in FORMATS])
 def test_format(tmp_path: Path, name: str) -> None:
     """Every row of the table: lengths, and what failed."""

@@ -1,24 +1,31 @@
 """Unified memory: the released engine's own totals, what follows from them by reading, and what always holds."""
 
+import json
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sizing import RefusedError, Scenario, Split
+from sizing import RefusedError, Scenario, Split, solve
 from sizing.answers.solve import solve_now
+from sizing.answers.unified_curves import unified_over_context, unified_over_ratio
 from sizing.engine.resolve import resolution
 from sizing.engine.unified import (
     BYTES_SINCE,
     FUSED_SINCE,
+    TOTAL_STEP,
     UNIFIED_SINCE,
+    Unified,
     best_unified,
     held_slots,
     in_words,
-    never_fewer,
+    runs_over_slots,
     unified,
 )
+from sizing.explain.unified_memory import unified_view
+from sizing.figures import crossing_figure, ratio_figure
 from sizing.releases.rules import RELEASES, at_least
 from tests.release_cases import OTHER_FILE, ReleaseCase, read_cases
 
@@ -83,6 +90,14 @@ def scenarios(draw: Any) -> Scenario:
     )
 
 
+def never_fewer(found: Unified, split: Split, S: int) -> bool:
+    """Whether unified memory is sure to run as many as the static split of the same K: the slots that are not held
+    make up for the reserved low end, to the step that the total is rounded by (2.3).
+    """
+    spare = (S * found.slots - found.held * found.slots) * found.state_entry_bytes
+    return spare >= S * (found.floor_bytes + TOTAL_STEP) and split.slots == found.slots
+
+
 @settings(deadline=None)
 @given(scenarios())
 def test_never_fewer_than_static(scenario: Scenario) -> None:
@@ -99,7 +114,7 @@ def test_never_fewer_than_static(scenario: Scenario) -> None:
     assert found.runs <= found.admitted <= found.clamp == split.clamp
     if found.kv_entry_bytes != resolution(scenario).costs.token:
         return
-    assert found.total_bytes < scenario.rest_gib * 2**30
+    assert found.total_bytes <= scenario.rest_gib * 2**30  # as much where nothing is left over
     if never_fewer(found, split, split.slots // split.clamp):
         assert found.runs >= split.runs
         assert min(found.admitted, found.in_buffer_whole_pages) >= min(split.admitted, split.kv_cap_whole_pages)
@@ -197,3 +212,55 @@ def test_words() -> None:
     assert all("rests on reading" in in_words(one, split_of(one))[-1] for one in (static, long))
     ring = Scenario(L=65_536, D=4, replayssm="spec", max_running_requests=20)
     assert any("builds no ring" in words for words in in_words(ring, split_of(ring)))
+
+
+@settings(deadline=None)
+@given(scenarios(), st.lists(st.integers(1, 3000), min_size=1, max_size=6))
+def test_many_slots_at_once(scenario: Scenario, slots: list[int]) -> None:
+    """The array over K is the same as each K by itself, where it starts and takes a request of L."""
+    try:
+        found = runs_over_slots(scenario, np.array(slots))
+    except RefusedError:
+        return
+    for one, runs in zip(slots, found.tolist(), strict=True):
+        single = unified(scenario, one)
+        starts = single.refusal is None and single.label >= scenario.L and single.admitted > 0
+        assert runs == (single.runs if starts else 0)
+
+
+def test_curves() -> None:
+    """Third curve of figure 1 and of figure 2: at the L and the ratio that are set they are the number in words."""
+    scenario = Scenario(L=65_536, enable_unified_memory=True)
+    sizing = solve(scenario)
+    view = unified_view(sizing)
+    assert view is not None
+    assert (view.runs, split_of(scenario).runs) == (26, 17)
+    assert view.flags[0] == "--enable-unified-memory"
+    over_L = unified_over_context(scenario, split_of(scenario), np.array([65_536, 2**20]))
+    assert over_L is not None
+    assert over_L.tolist()[0] == 26
+    over_r = unified_over_ratio(scenario, np.array([0.9]))
+    assert over_r is not None
+    assert over_r.tolist() == [26]
+    assert unified_over_ratio(Scenario(), np.array([0.9])) is None
+    for figure in (crossing_figure(sizing), ratio_figure(sizing)):
+        names = [trace.get("name") for trace in figure["data"]]
+        assert "unified memory" in names
+        assert any("unified memory" in note["text"] for note in figure["layout"]["annotations"])
+        json.dumps(figure, allow_nan=False)
+    rows = {row[0]: row[1:] for row in view.rows}
+    assert rows["request rows, K // S"][:2] == ("51", "51")
+    assert rows["requests that run at L = 65,536"][:2] == ("17", "26")
+
+
+def test_the_best_ratio_is_what_it_says() -> None:
+    """Fed back, the flag gives the number."""
+    scenario = Scenario(L=4_096, enable_unified_memory=True)
+    view = unified_view(solve(scenario))
+    assert view is not None
+    assert view.best is not None
+    (ratio,) = [flag.split(" ")[1] for flag in view.flags if "ratio" in flag]
+    again = unified_view(solve(scenario.model_copy(update={"mamba_full_memory_ratio": float(ratio)})))
+    assert again is not None
+    assert again.runs == view.best.runs > view.runs
+    assert view.change == f"{view.runs:,} → {view.best.runs:,} run"

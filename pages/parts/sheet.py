@@ -1,13 +1,14 @@
 """The review sheet on a page: of the scenario, what is kept beside it and what is wanted, made when it is asked for."""
 
 from datetime import date
+from functools import partial
 
 import streamlit as st
 
 from pages.parts import state
 from pages.parts.blocks import plain
 from pages.parts.fleet import fleet_stood
-from pages.parts.kept import KEPT
+from pages.parts.kept import KEPT, kept_box
 from pages.parts.wanted import wanted
 from sizing import Scenario
 from sizing.answers.carrying_settings import Want
@@ -16,8 +17,10 @@ from sizing.basics.units import count
 from sizing.explain.target_words import wants_words
 from sizing.sheet import PdfError, find_chromium, sheet_of, sheet_pdf
 from sizing.sheet.compare import LEAST
+from sizing.sheet.page import MAX_REASON
 
 FAULTY = "What is wanted on the page Target cannot be read, so the sheet is made without it: correct it there."
+REASON, BRIEF = "sheet_reason", "sheet_brief"
 MADE = "sheet"  # in the session: what the last sheet was made of, its HTML and its PDF
 
 
@@ -32,10 +35,13 @@ def show_sheet(scenario: Scenario) -> None:
     st.caption(plain(_on_it(kept, wants, fleet)))
     if faults:
         st.warning(FAULTY)
-    of = (scenario, kept, wants, fleet)
+    hint = "one line under the title, if you like"
+    reason = str(kept_box(REASON, "", partial(st.text_input, "Reason", placeholder=hint, max_chars=MAX_REASON)))
+    brief = bool(kept_box(BRIEF, False, partial(st.toggle, "One page")))
+    of = (scenario, kept, wants, fleet, reason, brief)
     row = st.container(horizontal=True)
     if row.button("Make the review sheet", key="make_sheet"):
-        html = sheet_of(scenario, on=date.today(), kept=kept, wants=wants, fleet=fleet)
+        html = sheet_of(scenario, on=date.today(), kept=kept, wants=wants, fleet=fleet, reason=reason, brief=brief)
         state.note(MADE, (of, html, _pdf(html)))
     made = state.noted(MADE)
     if made is None or made[0] != of:

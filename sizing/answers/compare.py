@@ -58,10 +58,24 @@ def _told_apart(scenario: Scenario, scenarios: tuple[Scenario, ...]) -> str:
     return ", ".join((scenario.title, *(words for _, words in rare[:MOST_TOLD])))
 
 
+def title_of(scenario: Scenario) -> str:
+    """A title for one scenario alone: as it was typed, else the model and at most four inputs that differ from the
+    worked example.
+    """
+    if scenario.name:
+        return scenario.name
+    differ, told = scenario.differences(), _told(scenario)
+    split = [told["split"]] if differ.keys() & set(SPLIT) else []
+    names = [name for name in told if name in differ and name not in TITLED and told[name]]
+    words = [told["L"], *split, *(told[name] for name in names if name != "L")]
+    return ", ".join((scenario.title, *words[: MOST_TOLD + 1]))
+
+
 S = "S"
 DECIDE_S = ("mamba_radix_cache_strategy", "disable_overlap_schedule", "skip_decode_lock", "disable_radix_cache")
 SPLIT = ("split", "mamba_full_memory_ratio", "max_mamba_cache_size")  # told as one
 LATER = ("L", "context_length")  # a figure over L shows L itself
+TITLED = ("model", "gpu", "kv_bytes_per_token", "state_bytes_per_slot")  # in the title of a scenario, or its bytes
 UNTOLD = ("name", "tp_size", "state_bytes_source", "kv_bytes_source", "rest_source")  # in the title, or no setting
 
 

@@ -27,6 +27,7 @@ from sizing.exchange.exports import result_json
 from sizing.exchange.scenario_file import to_file
 from sizing.exchange.sizing_answer import refused_answer, sizing_answer
 from sizing.explain.launch_flags import why_words
+from sizing.explain.unified_memory import unified_view
 from sizing.explain.verdict import advice, ask_for_rest, verdict
 from sizing.explain.working import comparisons, working
 from sizing.scenario.inputs import DEFAULTS, FIELDS, INPUTS, rest_is_given
@@ -75,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
             stop_with(ask_for_rest(scenario), where="rest_gib")
         return print_answer(options, sizing_answer(sizing, rest_given=False))
     if options.sheet:
-        write_sheet(scenario, Path(options.sheet), kept)
+        write_sheet(scenario, Path(options.sheet), kept, brief=options.one_page)
     if options.save:
         write(Path(options.save), to_file([scenario]).encode("utf-8"), where="--save")
     print(result_json(sizing) if options.json else _as_table(sizing), flush=True)
@@ -97,5 +98,7 @@ def _as_table(sizing: Sizing) -> str:
     if found:
         parts += ["", f"set: {found.flag}", *([f" or: {' '.join(found.alternative)}"] if found.alternative else [])]
         parts += [found.reason, *filter(None, [why_words(sizing, found)])]
+    one = unified_view(sizing) if sizing.scenario.enable_unified_memory else None
+    parts += ["", one.headline, *one.sentences, *aligned(one.rows), f"set: {' '.join(one.flags)}"] if one else []
     parts += ["", *[f"{item.topic}. {item.text}" for item in advice(sizing)]]
     return "\n".join(parts)

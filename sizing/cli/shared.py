@@ -105,11 +105,13 @@ def write_sheet(
     kept: Sequence[Scenario],
     wants: Sequence[Want] = (),
     fleet: FleetWanted | None = None,
+    *,
+    brief: bool = False,
 ) -> None:
     """The review sheet as HTML, or as PDF by the ending of its name."""
     if out.suffix.lower() not in (".html", ".htm", ".pdf"):
         stop_with(f"{shown(out)} ends in neither .html nor .pdf: name one of them.", where="--sheet")
-    page = sheet_of(scenario, on=date.today(), kept=kept, wants=wants, fleet=fleet)
+    page = sheet_of(scenario, on=date.today(), kept=kept, wants=wants, fleet=fleet, brief=brief)
     try:
         data = sheet_pdf(page) if out.suffix.lower() == ".pdf" else page.encode("utf-8")
         if data is None:
@@ -173,6 +175,7 @@ def add_sheet(command: argparse.ArgumentParser) -> None:
         help="write a review sheet too, with every scenario of FILE side by side: .html, or .pdf where Chromium is "
         "present",
     )
+    command.add_argument("--one-page", action="store_true", help="of the sheet one page alone: answer, flags, figure")
 
 
 def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
     except RefusedError as refused:
         return print_answer(options, refused_answer(scenario, refused.refusal))
     if options.sheet:
-        write_sheet(scenario, Path(options.sheet), kept, wants, fleet)
+        write_sheet(scenario, Path(options.sheet), kept, wants, fleet, brief=options.one_page)
     said, ways = target_answer(answer, scenario), carriers(solve(scenario)) if fleet else ()
     if options.json:
         many = fleet_of(fleet, ways, scenario).model_dump(mode="json") if fleet and fleet.wanted else None

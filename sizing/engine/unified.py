@@ -4,8 +4,10 @@ Source: running-server.md 2.2 and 2.3, engine-sizing.md section 13. Refusals, K,
 total were executed on 0.5.15 to 0.5.23; the buffer, its entries, what fits and what runs rest on reading.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from sizing.basics.problems import Refusal, RefusedError
@@ -20,6 +22,8 @@ from sizing.engine.slots import ratios_around
 from sizing.engine.split import Split
 from sizing.releases.rules import Release, at_least
 from sizing.scenario.inputs import MAX_RATIO, Scenario
+
+Integers = int | NDArray[np.int64]
 
 UNIFIED_SINCE: Release = "0.5.15"
 BYTES_SINCE: Release = "0.5.19"  # the buffer is what is left in bytes, not in whole tokens
@@ -104,10 +108,7 @@ def unified(scenario: Scenario, slots: int) -> Unified:
 
     The flag itself need not be set. Raises RefusedError like `rank_of`, and for a model with a sliding window.
     """
-    rank = _unified_rank(scenario)
-    if rank.window is not None:
-        cure = "With a sliding window the buffer has a third part, whose rules are not known: nothing is computed."
-        raise RefusedError(Refusal(kind="not_served", engine_words="", cure=cure))
+    rank = _without_window(_unified_rank(scenario))
     pools, held = pools_from_slots(rank, slots), held_slots(scenario)
     state, entry = resolution(scenario).costs.slot, _entry(scenario)
     config_total = _config_total(scenario, rank, pools)
@@ -115,7 +116,7 @@ def unified(scenario: Scenario, slots: int) -> Unified:
     total, floor = kv_bytes + slots * state, max(state, entry, int(rank.page_size) * entry)
     page = int(rank.page_size) * scenario.dcp_size
     label = int(pools.kv_tokens)
-    in_buffer = _holds(total - floor, held * state, entry, scenario.dcp_size, scenario.L)
+    in_buffer = int(_holds(total - floor, held * state, entry, scenario.dcp_size, scenario.L))
     return Unified(
         slots=slots,
         clamp=int(pools.clamp),
@@ -130,20 +131,39 @@ def unified(scenario: Scenario, slots: int) -> Unified:
         floor_bytes=floor,
         page_size=int(rank.page_size),
         in_buffer=in_buffer,
-        in_buffer_whole_pages=_holds(
-            total - floor, held * state, entry, scenario.dcp_size, -(-scenario.L // page) * page
+        in_buffer_whole_pages=int(
+            _holds(total - floor, held * state, entry, scenario.dcp_size, -(-scenario.L // page) * page)
         ),
         runs=min(int(pools.admitted), in_buffer),
         refusal=_check(scenario, total, state, floor),
     )
 
 
-def never_fewer(found: Unified, split: Split, S: int) -> bool:
-    """Whether unified memory is sure to run as many as the static split of the same K: the slots that are not held
-    make up for the reserved low end, to the step that the total is rounded by (2.3).
-    """
-    spare = (S * found.slots - found.held * found.slots) * found.state_entry_bytes
-    return spare >= S * (found.floor_bytes + TOTAL_STEP) and split.slots == found.slots
+def runs_of(found: Unified, dcp_size: int, L: Integers) -> Any:
+    """What runs at one or many L [tokens]: none where L is longer than max_total_num_tokens, which bounds a request."""
+    states = found.held * found.state_entry_bytes
+    in_buffer = _holds(found.total_bytes - found.floor_bytes, states, found.kv_entry_bytes, dcp_size, L)
+    return np.minimum(in_buffer, found.admitted) * (np.asarray(L) <= found.label)
+
+
+def runs_over_slots(scenario: Scenario, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The same at the scenario's L for many K [slots per rank]; 0 where it does not start. Raises like `unified`."""
+    rank = _without_window(_unified_rank(scenario))
+    state, entry, held = resolution(scenario).costs.slot, _entry(scenario), held_slots(scenario)
+    pools = pools_from_slots(rank, slots)
+    kv_bytes = np.asarray(pools.kv_rows) * entry
+    if at_least(scenario.release, BYTES_SINCE):
+        uncapped = pools_from_slots(rank._replace(max_total_tokens=None), slots)
+        whole = np.asarray(pools.kv_rest_bytes).astype(np.int64) // TOTAL_STEP * TOTAL_STEP
+        kv_bytes = np.where(np.asarray(pools.kv_rows) < np.asarray(uncapped.kv_rows), kv_bytes, whole)
+    floor = max(state, entry, int(rank.page_size) * entry)
+    total = kv_bytes + slots * state
+    in_buffer = _holds(np.maximum(total - floor, 0), held * state, entry, scenario.dcp_size, scenario.L)
+    starts = (np.asarray(pools.kv_rows) > 0) & (np.asarray(pools.admitted) > 0)
+    if at_least(scenario.release, BYTES_SINCE):
+        starts &= total >= LEAST_STATES * state + floor
+    runs = np.minimum(in_buffer, pools.admitted) * (np.asarray(pools.kv_tokens) >= scenario.L) * starts
+    return np.asarray(runs, dtype=np.int64)
 
 
 def best_unified(scenario: Scenario) -> UnifiedBest | None:
@@ -174,7 +194,12 @@ def in_words(scenario: Scenario, split: Split) -> tuple[str, ...]:
     if found.refusal:
         return (found.refusal.sentence, RESTS_ON_READING)
     static, L = requests_text(split.runs), count(scenario.L)
-    if found.runs > split.runs:
+    if found.label < scenario.L:
+        first = (
+            f"No request of L = {L} is taken under unified memory either: max_total_num_tokens, {count(found.label)}, "
+            "bounds the longest. A lower ratio raises it."
+        )
+    elif found.runs > split.runs:
         first = (
             f"Unified memory helps: {requests_text(found.runs)} at L = {L} instead of {count(split.runs)}. KV binds "
             f"the static split; a running request holds {found.held} of the {S} slots reserved for it, and the others "
@@ -242,6 +267,14 @@ def _unified_rank(scenario: Scenario) -> Rank:
     return rank._replace(token_bytes=_entry(scenario)) if _is_fused(scenario) else rank
 
 
+def _without_window(rank: Rank) -> Rank:
+    """The rank, of a model without a sliding window."""
+    if rank.window is not None:
+        cure = "With a sliding window the buffer has a third part, whose rules are not known: nothing is computed."
+        raise RefusedError(Refusal(kind="not_served", engine_words="", cure=cure))
+    return rank
+
+
 def _config_total(scenario: Scenario, rank: Rank, pools: Pools) -> int | None:
     if not at_least(scenario.release, BYTES_SINCE):
         return None
@@ -250,9 +283,9 @@ def _config_total(scenario: Scenario, rank: Rank, pools: Pools) -> int | None:
     return None if lowered else int(pools.kv_rest_bytes) // TOTAL_STEP * TOTAL_STEP
 
 
-def _holds(available: int, states: int, entry: int, dcp_size: int, L: int) -> int:
-    """floor(available / (states + L x entry / dcp_size)), in whole numbers."""
-    return max(available, 0) * dcp_size // (states * dcp_size + L * entry)
+def _holds(available: Integers, states: int, entry: int, dcp_size: int, L: Integers) -> Any:
+    """floor(available / (states + L x entry / dcp_size)), in whole numbers, for one or many L [tokens]."""
+    return np.maximum(available, 0) * dcp_size // (states * dcp_size + L * entry)
 
 
 def _carries(scenario: Scenario, slots: int, requests: int) -> bool:

@@ -20,6 +20,7 @@ from sizing.basics.problems import Refusal
 from sizing.engine.split import Split
 from sizing.exchange.sizing_answer import sizing_answer
 from sizing.explain.launch_flags import flags
+from sizing.explain.unified_memory import unified_view
 from sizing.explain.verdict import advice, verdict
 from sizing.figures.ratio import ratios_drawn
 from sizing.figures.theme import PRODUCT
@@ -135,11 +136,13 @@ def curves_json(sizing: Sizing) -> str:
 def result_json(sizing: Sizing) -> str:
     """The verdict, the flags, limits, flips and advice, and every number: what the command line prints with --json."""
     found, best = flags(sizing), recommended(sizing)
+    one = unified_view(sizing) if sizing.scenario.enable_unified_memory else None
     return _json(
         {
             "verdict": verdict(sizing).text,
             "recommended": best.model_dump(mode="json", exclude={"scenario"}) if best else None,
             "flags": found.model_dump() if found else None,
+            "unified": one._asdict() | {"found": one.found.model_dump(mode="json")} if one else None,
             "limits": [row.model_dump() for row in lifts(sizing)],
             "flips": [turn.model_dump() for turn in flips(sizing)],
             "advice": [item.model_dump() for item in advice(sizing)],

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from sizing.answers.band import band_of
-from sizing.answers.curves import L_HIGH, L_LOW, ContextCurve, context_grid, over_context
+from sizing.answers.curves import L_HIGH, L_LOW, ContextCurve, Integers, context_grid, over_context
 from sizing.answers.recommended import recommended_split
 from sizing.answers.solve import Sizing
+from sizing.answers.unified_curves import unified_over_context
 from sizing.basics.problems import Refusal
 from sizing.basics.units import count, ratio_text, requests_text, tokens_text
 from sizing.engine.split import Split
@@ -36,6 +37,7 @@ CHARACTERS = 185  # of a line of inputs at the narrowest main column (1440 px wi
 FEW = 5  # requests; a clamp below it leaves no room under the lines
 DOT = 22  # [px] size of the user's dot, which is a letter
 LINE_OFF = 5  # [px] from a level line to its label: half the widest line, and a little
+UNIFIED = "unified memory"
 BELOW_ALL = 1e-6  # requests: none run, which has no place on the axis
 # Axes [px] and heights [px] at which the figure is seen: on a page at 1440 and 1920, as a picture, on a review sheet.
 SHOWN_AT = ((880.0, HEIGHT), (1360.0, HEIGHT), (1190.0, 720), (770.0, HEIGHT))
@@ -53,16 +55,18 @@ def crossing_figure(sizing: Sizing) -> Figure:
         return {"data": [], "layout": figure}
     behind = [best] if best and best.slots != shown.slots else []
     curve = over_context(shown, context_grid(shown))
+    one = unified_over_context(sizing.scenario, shown, curve.L)
     low, high = _range(curve, behind)
     figure["yaxis"] = axis(requests_axis(sizing), type="log", **_request_ticks(low, high))
     figure["hovermode"] = "x"
     # What follows from the split alone is drawn as traces. What moves with L is drawn as shapes and annotations,
     # which Plotly updates without drawing the traces again.
-    data = [*_band(sizing), *_idle(curve), *_pair(curve), *_envelope(curve), *_balance_mark(shown), _hover(curve, low)]
+    lines = [*_pair(curve), *_envelope(curve), *_unified(curve, one), *_balance_mark(shown)]
+    data = [*_band(sizing), *_idle(curve), *lines, _hover(curve, low)]
     figure["shapes"] = [*_pairs_behind(behind), _own_line(sizing)]
     figure["annotations"].append(_own_dot(sizing, shown, low))
-    ground = _ground(sizing, figure, curve, behind, shown)
-    words = _must(sizing, shown, curve, behind, low, high)
+    ground = _ground(sizing, figure, curve, behind, shown, [] if one is None else [one])
+    words = [*_must(sizing, shown, curve, behind, low, high), *_unified_label(sizing, shown, curve, one)]
     for wanted in words:
         spot, covers = ground.place_anyway(wanted.words, wanted.spots)
         figure["annotations"].append(placed(wanted, spot, grounded=covers))
@@ -184,6 +188,29 @@ def _envelope(curve: ContextCurve) -> list[Figure]:
     return [side for side in sides if side["x"]]
 
 
+def _unified(curve: ContextCurve, one: Integers | None) -> list[Figure]:
+    """What runs in one buffer for both pools, where that is set."""
+    if one is None:
+        return []
+    return [line(curve.L.tolist(), _visible(one), "@line2", width=3, dash="dashdot", name=UNIFIED)]
+
+
+def _unified_label(sizing: Sizing, shown: Split, curve: ContextCurve, one: Integers | None) -> list[Wanted]:
+    """Along its fall, outside the static lines first."""
+    here = unified_over_context(sizing.scenario, shown, np.array([sizing.scenario.L]))
+    if one is None or here is None:
+        return []
+    runs = int(here[0])
+    spots = []
+    for share in (0.72, 0.66, 0.78, 0.6, 0.84, 0.54, 0.9, 0.48, 0.4, 0.3, 0.2, 0.1):
+        index = int(np.searchsorted(curve.L, L_LOW * (L_HIGH / L_LOW) ** share))
+        if one[index] > 0:
+            place = math.log10(curve.L[index]), math.log10(one[index])
+            spots += [Spot(*place, "top right", (6, 4)), Spot(*place, "bottom left", (-6, -4))]
+    words = f"{UNIFIED}: {count(runs)} {'runs' if runs == 1 else 'run'} at this L"
+    return [Wanted(words, spots, "@line2", own=True)] if spots else []
+
+
 def _balance_mark(shown: Split) -> list[Figure]:
     return [points([shown.crossing], [shown.clamp], ["diamond"])] if L_LOW <= shown.crossing <= L_HIGH else []
 
@@ -217,7 +244,9 @@ def _hover(curve: ContextCurve, low: float) -> Figure:
     }
 
 
-def _ground(sizing: Sizing, figure: Figure, curve: ContextCurve, behind: list[Split], shown: Split) -> Ground:
+def _ground(
+    sizing: Sizing, figure: Figure, curve: ContextCurve, behind: list[Split], shown: Split, more: list[Integers]
+) -> Ground:
     """All lines and points, on each frame that the figure is shown in."""
     (x, y), high = (figure["xaxis"]["range"], figure["yaxis"]["range"]), figure["margin"]["t"] + figure["margin"]["b"]
     frames = [Frame(width, height - high, tuple(x), tuple(y)) for width, height in SHOWN_AT]
@@ -227,7 +256,7 @@ def _ground(sizing: Sizing, figure: Figure, curve: ContextCurve, behind: list[Sp
     levels = [curve.clamp, curve.admitted, *(split.admitted for split in behind)]
     paths = [
         (L, np.log10(np.maximum(curve.kv_cap, BELOW_ALL))),
-        (L, np.log10(np.maximum(curve.runs, BELOW_ALL))),
+        *((L, np.log10(np.maximum(runs, BELOW_ALL))) for runs in (curve.runs, *more)),
         *((ends, down) for down in falling),
         *((ends, np.log10([level, level])) for level in levels if level > 0),
     ]

@@ -20,7 +20,6 @@ from sizing.figures.theme import (
     points,
     solved_as,
     source_axis,
-    text,
 )
 
 HEIGHT = 480
@@ -63,9 +62,8 @@ def fleet_figure(sizing: Sizing, fleet: Fleet, said: str = "") -> Figure:
         foot = middle + half
         said_there = ",<br>".join(f"  {name}" for name in alike)
         names.append(Label(f"{said_there}: <b>{count(first.gpus or 0)}</b>", right, middle, "middle right"))
-    figure["annotations"].append(
-        text(f"  GPUs at {count(fleet.wanted)}", x=right, y=top, size=SMALL, color="@muted")
-        | {"xanchor": "left", "yanchor": "top"}
+    names.append(
+        Label(f"  GPUs at {count(fleet.wanted)}", right, foot + APART * top / 2, "middle right", "@muted", SMALL)
     )
     data.append(line([fleet.wanted] * 2, [0, top], "@muted", width=1, dash="dot", name="wanted"))
     at = [row.gpus for row in carrying]

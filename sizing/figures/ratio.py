@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from sizing.answers.curves import RatioCurve, Reals, over_ratio, ratio_grid
+from sizing.answers.curves import Integers, RatioCurve, Reals, over_ratio, ratio_grid
 from sizing.answers.solve import Sizing
+from sizing.answers.unified_curves import unified_over_ratio
 from sizing.basics.units import count, flag_ratio, ratio_range_text, ratio_text
 from sizing.engine.slots import is_pinned, ratio_is_ignored
 from sizing.engine.split import Split
@@ -55,7 +56,8 @@ def ratio_figure(sizing: Sizing) -> Figure:
     low, high = _ends(marked)
     plateau = _plateau(sizing, low, high)
     curve = over_ratio(sizing.scenario, ratios_drawn(sizing))
-    top = max(int(curve.runs.max()), 1) * HEADROOM
+    one = unified_over_ratio(sizing.scenario, curve.ratio)
+    top = max(int(curve.runs.max()), 0 if one is None else int(one.max()), 1) * HEADROOM
     figure["xaxis"] = source_axis(
         "r, --mamba-full-memory-ratio (above 1 is legal)", solved_as(sizing), type="log", **_ratio_ticks(low, high)
     )
@@ -86,10 +88,12 @@ def ratio_figure(sizing: Sizing) -> Figure:
             if side.any()
         ),
     ]
+    if one is not None:
+        data.append(line(x, one.tolist(), "@line2", width=3, dash="dashdot", name="unified memory"))
     runs = {name: _runs_at(curve.ratio, curve.runs, ratio) for name, ratio in marked.items()}
     symbols = ["diamond" if name == "r*" else "circle" for name in marked]
     data.append(points(list(marked.values()), list(runs.values()), symbols))
-    figure["annotations"] += _written(sizing, figure, curve, marked, runs, top)
+    figure["annotations"] += _written(sizing, figure, (curve, one), marked, runs, top)
     if top < FEW:
         data = [trace | {"line": trace["line"] | {"shape": "hv"}} if "line" in trace else trace for trace in data]
     return {"data": [_finite(trace) for trace in data], "layout": figure}
@@ -191,14 +195,24 @@ def _ratio_ticks(low: float, high: float) -> Figure:
 
 
 def _written(
-    sizing: Sizing, figure: Figure, curve: RatioCurve, marked: dict[str, float], runs: dict[str, int], top: float
+    sizing: Sizing,
+    figure: Figure,
+    curves: tuple[RatioCurve, Integers | None],
+    marked: dict[str, float],
+    runs: dict[str, int],
+    top: float,
 ) -> list[Figure]:
     """Every label, where it covers no line, no point and no other; else on a ground of its own."""
+    curve, one = curves
     low, high = figure["xaxis"]["range"]
     margins = figure["margin"]["t"] + figure["margin"]["b"]
     frames = [Frame(width, height - margins, (low, high), (0, top)) for width, height in SHOWN_AT]
     x = np.log10(curve.ratio)
-    drawn = [curve.runs, *(np.array(_below(line, top)) for line in (curve.clamp, curve.kv_cap))]
+    drawn = [
+        curve.runs,
+        *(() if one is None else (one,)),
+        *(np.array(_below(line, top)) for line in (curve.clamp, curve.kv_cap)),
+    ]
     ground = Ground(frames, [(x, each) for each in drawn])
     for name, ratio in marked.items():
         ground.point(math.log10(ratio), runs[name], MARK)
@@ -206,6 +220,7 @@ def _written(
         own = math.log10(sizing.ratio_now)
         ground.upright(own, (0, _runs_at(curve.ratio, curve.runs, sizing.ratio_now)))
     wanted = [*_mark_labels(marked, runs), *_best_label(sizing, low, high, top), *_side_labels(low, high, top)]
+    wanted += _unified_label(x, one)
     found = [(each, *ground.place_anyway(each.words, each.spots, size=each.size)) for each in wanted]
     return [placed(each, spot, grounded=covers) for each, spot, covers in found]
 
@@ -252,6 +267,18 @@ def _best_label(sizing: Sizing, low: float, high: float, top: float) -> list[Wan
     return [
         Wanted(words, [Spot(x, top, side, (0, -off)) for off in (1, 18, 36, 54, 80, 110, 140) for x, side in places])
     ]
+
+
+def _unified_label(x: Any, one: Integers | None) -> list[Wanted]:
+    """On the line of what runs in one buffer for both pools, where that is set."""
+    if one is None:
+        return []
+    places = [int(share * (len(x) - 1)) for share in (0.85, 0.75, 0.92, 0.65, 0.55, 0.3, 0.2)]
+    spots = [Spot(float(x[at]), int(one[at]), f"{up} center", (0, off)) for up, off in OFF_LINE for at in places]
+    return [Wanted("unified memory", spots, "@line2", size=SMALL)]
+
+
+OFF_LINE = (("top", 5), ("bottom", -5), ("top", 16), ("bottom", -16))
 
 
 def _runs_at(ratios: "np.ndarray", runs: "np.ndarray", ratio: float) -> int:

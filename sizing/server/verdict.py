@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from sizing.answers.recommended import recommended
 from sizing.answers.solve import Sizing
 from sizing.basics.units import count, number, percent
 from sizing.engine.split import Split
-from sizing.explain.launch_flags import flags
 from sizing.releases.flags import RATIO
 from sizing.server.facts import RankFacts, ServerFacts
 from sizing.server.reading import Ended
@@ -89,11 +89,12 @@ def _better(sizing: Sizing | None) -> Iterator[str]:
     """The split that runs more at the length in use, where there is one."""
     if sizing is None or sizing.optimum is None or not isinstance(sizing.now, Split):
         return
-    found = flags(sizing)
-    if found is not None and found.runs > sizing.now.runs:
-        name, value = found.chosen.split(" ")
-        what = f"r = {value}" if name == RATIO else f"{name} {value}"
-        yield f"{what} runs {count(found.runs)} at L = {count(sizing.scenario.L)}"
+    found = recommended(sizing)
+    if found is not None and found.change and found.after[0] > sizing.now.runs:
+        what = found.flag
+        if what.startswith(f"{RATIO} ") and len(found.flags) == 1:
+            what = f"r = {what.removeprefix(RATIO).strip()}"
+        yield f"{what} runs {count(found.after[0])} at L = {count(sizing.scenario.L)}"
 
 
 def _held(main: RankFacts, reserved: int | None) -> Iterator[str]:

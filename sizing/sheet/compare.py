@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from sizing.answers.compare import Row, differing_inputs, names_of, results, solved
+from sizing.answers.compare import Row, differing_inputs, names_of, results, solved, story_of
 from sizing.answers.solve import Sizing
 from sizing.figures.compare import compare_figure
 from sizing.figures.theme import Figure
 from sizing.scenario.inputs import Scenario
 from sizing.sheet.figures import fitted, inert
-from sizing.sheet.parts import Section, figure_place, paragraph, table
+from sizing.sheet.parts import Section, figure, paragraph, table
 
 LEAST = 2  # scenarios that make a comparison
 WIDEST = 24  # [%] of the page for a column, so that two of them do not stand far apart
@@ -17,11 +17,19 @@ FIGURE = "compare"
 
 def compared_figure(kept: Sequence[Scenario]) -> dict[str, Figure]:
     """What each runs over L, by the figure's name; none where there is nothing to compare or to draw."""
-    names = names_of(tuple(kept))
-    sizings = {
-        inert(name): found for name, found in zip(names, solved(tuple(kept)), strict=True) if isinstance(found, Sizing)
-    }
-    return {FIGURE: fitted(compare_figure(sizings), names=names)} if len(kept) >= LEAST and sizings else {}
+    names, found = names_of(tuple(kept)), solved(tuple(kept))
+    sizings = {inert(name): one for name, one in zip(names, found, strict=True) if isinstance(one, Sizing)}
+    if len(kept) < LEAST or not sizings:
+        return {}
+    return {FIGURE: fitted(compare_figure(sizings), names=names)}
+
+
+def compared_section(kept: Sequence[Scenario]) -> Section:
+    """The story and the figure alone; empty for fewer than two."""
+    names, found = names_of(tuple(kept)), solved(tuple(kept))
+    story = story_of(names, found)
+    drawn = "".join(figure(name, one, story) for name, one in compared_figure(kept).items())
+    return Section(f"{len(kept)} side by side: {story}", drawn)
 
 
 def comparison_section(scenario: Scenario, kept: Sequence[Scenario]) -> Section:
@@ -37,10 +45,11 @@ def comparison_section(scenario: Scenario, kept: Sequence[Scenario]) -> Section:
         f"The scenario of this sheet is {own}. Requests are those of the whole deployment, slots and GiB those of one "
         "rank; in brackets stands the difference from the first."
     )
-    drawn = figure_place(FIGURE, title) if any(isinstance(one, Sizing) for one in found) else ""
+    story = story_of(names, found)
+    drawn = "".join(figure(name, one, story) for name, one in compared_figure(kept).items())
     differ = differing_inputs(tuple(kept))
     inputs = paragraph("In what they differ:", "label") + _table(names, differ, "") if differ else ""
-    return Section(title, paragraph(words) + inputs + drawn + _table(names, results(found), "number"))
+    return Section(f"{title}: {story}", paragraph(words) + inputs + drawn + _table(names, results(found), "number"))
 
 
 def _table(names: tuple[str, ...], rows: tuple[Row, ...], kind: str) -> str:

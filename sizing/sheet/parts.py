@@ -4,6 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
+from sizing.figures.theme import Figure
+from sizing.sheet.svg import svg
+
 SHORT = 9  # rows; a table up to this long stays on one page
 
 
@@ -35,10 +38,9 @@ def bullets(rows: Iterable[tuple[str, str]]) -> str:
     return f"<ul>{items}</ul>" if items else ""
 
 
-def figure_place(name: str, alt: str) -> str:
-    """Where a figure is drawn, which takes the sentence away that stands there where scripts do not run."""
-    without = paragraph("This figure is drawn by a script in this file, and scripts are off here.", "note")
-    return f'<figure data-figure="{escaped(name)}" role="img" aria-label="{escaped(alt)}">{without}</figure>'
+def figure(name: str, drawn: Figure, alt: str) -> str:
+    """A figure, drawn into the page; `alt` is what a screen reader says instead."""
+    return f'<figure data-figure="{escaped(name)}">{svg(drawn, alt)}</figure>'
 
 
 def table(

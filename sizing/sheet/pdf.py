@@ -14,7 +14,6 @@ Paper = Literal["A4", "Letter"]
 VARIABLE = "CHROMIUM"  # names the browser where it is not on PATH, or where another is wanted
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 SECONDS = 60  # a slow machine starts Chromium in ten and draws in two
-DRAWING = 10_000  # [ms] of the page's own clock that it may take to draw; it passes as fast as the machine can
 
 FLAGS = (
     "--headless",
@@ -65,7 +64,7 @@ def _on_paper(html: str, paper: Paper) -> str:
 
 def _flags(folder: str) -> list[str]:
     root = hasattr(os, "geteuid") and os.geteuid() == 0
-    own = [f"--user-data-dir={Path(folder, 'profile')}", f"--virtual-time-budget={DRAWING}"]
+    own = [f"--user-data-dir={Path(folder, 'profile')}"]
     return [*FLAGS, *own, *(["--no-sandbox"] if root else [])]  # Chromium refuses its sandbox to root
 
 

@@ -27,11 +27,11 @@ INPUT_COLUMNS = ("input", "flag or variable", "value")
 INPUT_WIDTHS = (23, 34, 26, 17)
 
 
-def verdict_section(sizing: Sizing) -> Section:
+def verdict_section(sizing: Sizing, *, brief: bool = False) -> Section:
     """What runs and why, in words; the refusal and its cure where the engine would not start."""
     found = verdict(sizing)
     body = paragraph(" ".join(found.sentences)) + paragraph(idle_words(sizing))
-    return Section(found.headline, body + paragraph(_scope(sizing.scenario), "note"))
+    return Section(found.headline, body if brief else body + paragraph(_scope(sizing.scenario), "note"))
 
 
 def refusal_section(refusal: Refusal) -> Section:
@@ -48,7 +48,7 @@ def _scope(scenario: Scenario) -> str:
     return SCOPE.format(requests=f"Requests are those of {whose}.")
 
 
-def change_section(sizing: Sizing) -> Section:
+def change_section(sizing: Sizing, *, brief: bool = False) -> Section:
     """The recommended change, what runs before and after, the reason, and the other way to set it."""
     found = recommended(sizing)
     if found is None:
@@ -57,7 +57,8 @@ def change_section(sizing: Sizing) -> Section:
     title = "What to set" if found.change else "Nothing to change"
     other = paragraph("Or, for as many:", "label") + copyable(" ".join(found.alternative)) if found.alternative else ""
     first = f'<p class="numbers">{escaped(found.numbers + ranks)}</p>' + copyable(found.flag)
-    return Section(title, first + paragraph(found.reason) + other + paragraph(why_words(sizing, found), "note"))
+    why = "" if brief else paragraph(why_words(sizing, found), "note")
+    return Section(title, first + paragraph(found.reason) + other + why)
 
 
 def launch_section(sizing: Sizing) -> Section:
@@ -103,6 +104,14 @@ def inputs_section(scenario: Scenario) -> Section:
     return Section(
         "Inputs", first + rest + table((*INPUT_COLUMNS, "from"), _input_rows(others), INPUT_WIDTHS, {1: "code"})
     )
+
+
+def stated_section(scenario: Scenario) -> Section:
+    """What was set for this deployment, alone."""
+    stated = stated_inputs(scenario)
+    rows = table((*INPUT_COLUMNS, "worked example"), _input_rows(stated), INPUT_WIDTHS, {1: "code"})
+    none = paragraph("The specification's worked example, Kimi-K3 at TP8 with fp8 KV: no input differs from it.")
+    return Section("What was set", rows or none)
 
 
 def _input_rows(found: list[InputRow]) -> list[tuple[str, ...]]:

@@ -22,10 +22,12 @@ from sizing.sheet.parts import Section, copyable, paragraph, table
 WAYS, NEAREST = "What else could be set, on this rest", "The nearest points that fit"
 
 
-def target_section(answer: Answer) -> Section:
+def target_section(answer: Answer, *, alone: bool = False) -> Section:
     """The target in words, with the flags that carry it or where the alternatives stand."""
     if answer.setting is not None:
         body = copyable(" ".join(answer.setting.flags))
+    elif alone:
+        body = ""
     else:
         body = paragraph(f"See “{WAYS}” and “{NEAREST}” below.")
     return Section(f"Target: {headline(answer)}", paragraph(reasons(answer)) + body)

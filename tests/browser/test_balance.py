@@ -142,6 +142,19 @@ def test_a_wrong_link_is_reported_as_text(page: Page, base_url: str) -> None:
     assert page.locator('[data-testid="stMain"] img').count() == 0
 
 
+def test_what_one_moves_stands_in_sight(page: Page, base_url: str) -> None:
+    """In the order of the task, whole on a laptop's screen, without scrolling the sidebar."""
+    open_balance(page, base_url)
+    order = ("model", "gpu", "mamba_ssm_dtype", "rest_gib", "L", "D", "split", "mamba_full_memory_ratio", "dcp_size")
+    tops = [box["y"] for name in order if (box := page.locator(f".st-key-{name}").bounding_box())]
+    assert len(tops) == len(order)
+    assert tops == sorted(tops)
+    for name in (*order, "kv_cache_dtype", "max_running_requests"):
+        box = page.locator(f".st-key-{name}").bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= 900, name
+
+
 def test_typed_inputs_survive_a_visit_to_the_other_page(page: Page, base_url: str) -> None:
     """What was typed is still there on the other page and back again, and in the address."""
     open_balance(page, base_url)

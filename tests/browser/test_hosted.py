@@ -131,14 +131,14 @@ def test_all_of_it_works_and_a_killed_server_loses_nothing(hosted: Hosted, visit
 
     The other server has every input, what is kept and what is wanted: they are in the address.
     """
-    page, links = visitor, visitor.get_by_test_id("stSidebarUserContent").get_by_role("link")
+    page, links = visitor, visitor.get_by_role("link")
     page.goto(f"{hosted.url}log")
     page.get_by_test_id("stFileUploader").locator("input[type=file]").set_input_files(LOG)
     expect(page.get_by_text("51 requests run at L = 9,216").first).to_be_visible()
     page.goto(f"{hosted.url}?L=16384&tp_size=4&rest_gib=28")
     expect(page.locator(".figures svg").first).to_be_visible(timeout=RECOVERS_MS)
-    page.get_by_role("button", name="Keep for Compare (0)").click()
-    page.get_by_role("button", name="Keep for Compare (1)").click()
+    page.get_by_role("button", name="Keep (0)").click()
+    page.get_by_role("button", name="Keep (1)").click()
     links.get_by_text("Target", exact=True).click()
     wanted = page.get_by_role("textbox", name="Wanted requests")
     wanted.fill("64")
@@ -160,7 +160,7 @@ def test_all_of_it_works_and_a_killed_server_loses_nothing(hosted: Hosted, visit
     expect(page.get_by_text("Connecting")).to_have_count(0, timeout=RECOVERS_MS)
     assert serving(hosted) != killed
     expect(headline).to_have_text(moved)
-    expect(page.get_by_role("button", name="Keep for Compare (2)")).to_be_visible()
+    expect(page.get_by_role("button", name="Keep (2)")).to_be_visible()
     page.get_by_role("slider").first.press("ArrowRight")
     expect(headline).not_to_have_text(moved, timeout=RECOVERS_MS)
     assert {"tp_size=4", "rest_gib=28.0", "want=64"} <= set(page.url.partition("?")[2].split("&"))

@@ -81,9 +81,7 @@ def open_sheet(chromium: Browser, tmp_path: Path) -> Iterator[Open]:
         page = context.new_page()
         page.goto(file.as_uri())
         for name in figures:
-            expect(page.locator(f'figure[data-figure="{name}"]')).to_have_attribute(
-                "data-drawn", "true", timeout=SECONDS
-            )
+            expect(page.locator(f'figure[data-figure="{name}"] svg')).to_be_visible()
         return page
 
     yield show
@@ -117,7 +115,7 @@ def test_a_comparison_and_a_target_are_whole(open_sheet: Open, kept: tuple[Scena
     """From the disk without a network, on screen and on paper, with the figure of the comparison."""
     html = sheet_of(Scenario(), on=ON, link_base="https://pools.example/", kept=kept, wants=WANTED)
     page = open_sheet(html, figures=(*FIGURES, "compare"))
-    expect(page.get_by_role("heading", name=f"{len(kept)} side by side")).to_be_visible()
+    expect(page.get_by_role("heading", name=f"{len(kept)} side by side:")).to_be_visible()
     expect(page.locator('figure[data-figure="compare"]')).to_contain_text("At the balance")
     expect(page.get_by_role("heading", name="Target: 96 requests of L = 9,216 and 16 requests of")).to_be_visible()
     for found in (CLIPPED, OVERLAPPING, WIDER):
@@ -153,14 +151,14 @@ def test_pdf_has_the_paper_that_was_asked_for(chromium: Browser, monkeypatch: py
 
 
 def test_without_scripts_the_words_are_there(chromium: Browser, tmp_path: Path) -> None:
-    """A mail program that runs no script shows all but the figures, and says so in their place."""
+    """A mail program that runs no script shows all of it."""
     file = tmp_path / "sheet.html"
     file.write_text(sheet_of(Scenario(), on=ON), encoding="utf-8")
     context = chromium.new_context(java_script_enabled=False, offline=True)
     page = context.new_page()
     page.goto(file.as_uri())
     expect(page.get_by_text("51 requests run at L = 9,216: the state pool binds.")).to_be_visible()
-    expect(page.get_by_text("scripts are off here").first).to_be_visible()
+    expect(page.locator("figure svg").first).to_be_visible()
     context.close()
 
 
@@ -182,3 +180,15 @@ def test_a_refused_launch_gives_a_sheet_of_words(open_sheet: Open) -> None:
     expect(page.get_by_text("Set --page-size 1 (now 64) or choose another strategy.")).to_be_visible()
     assert page.locator("figure").count() == 0
     assert page.evaluate(WIDER) == []
+
+
+@pytest.mark.parametrize("kept", [(), KEPT], ids=len)
+def test_the_short_form_is_one_page(
+    chromium: Browser, monkeypatch: pytest.MonkeyPatch, kept: tuple[Scenario, ...]
+) -> None:
+    """Answer, flags, figure and what was set, on one page of paper, also with six scenarios in the figure."""
+    monkeypatch.setenv("CHROMIUM", find_chromium() or "")
+    scenario = Scenario(D=4, dcp_size=8, L=32_768, mamba_ssm_dtype="bfloat16", max_running_requests=100)
+    pdf = sheet_pdf(sheet_of(scenario, on=ON, kept=kept, reason="So that 64 users fit.", brief=True))
+    assert pdf is not None
+    assert len(re.findall(rb"/Type /Page\b", pdf)) == 1

@@ -1,0 +1,105 @@
+"""Static beside unified memory for one deployment: the rows of a table, the sentences, and the flags to set under it.
+
+Source: running-server.md 2.2 and 2.3.
+"""
+
+from typing import NamedTuple
+
+from sizing.answers.solve import Sizing
+from sizing.basics.problems import Refusal, RefusedError
+from sizing.basics.units import count, gib, number, ratio_text, requests_text
+from sizing.engine.split import Split
+from sizing.engine.unified import Unified, UnifiedBest, best_unified, in_words, unified
+from sizing.releases.flags import RATIO
+
+COLUMNS = ("per rank", "static split", "unified memory", "why")
+FLAG = "--enable-unified-memory"
+
+
+Row = tuple[str, str, str, str]
+
+
+class UnifiedView(NamedTuple):
+    """One deployment both ways."""
+
+    found: Unified
+    runs: int
+    """At L: none where it does not start, or where L is longer than max_total_num_tokens."""
+    best: UnifiedBest | None
+    """None where no ratio runs a request."""
+    sentences: tuple[str, ...]
+    """Whether it helps, why, which ratio to set, what this rests on."""
+    rows: tuple[Row, ...]
+    flags: tuple[str, ...]
+    """What to set under it."""
+
+    headline: str
+    """What runs both ways."""
+    change: str
+    """What runs now and with the flags, in numbers."""
+
+
+def unified_view(sizing: Sizing) -> UnifiedView | None:
+    """Static beside unified, whether the flag is set or not; None where the static solve does not start or the rules
+    of this model's buffer are not known.
+    """
+    split, scenario = sizing.now, sizing.scenario
+    if isinstance(split, Refusal):
+        return None
+    try:
+        found = unified(scenario, split.slots)
+        best, sentences = best_unified(scenario), in_words(scenario, split)
+    except RefusedError:
+        return None
+    runs = found.runs if found.refusal is None and found.label >= scenario.L else 0
+    better = best is not None and best.runs > runs
+    ratio = f"{RATIO} {ratio_text(best.ratio)}" if best is not None and better else ""
+    most = best.runs if best is not None and better else runs
+    return UnifiedView(
+        found=found,
+        runs=runs,
+        best=best,
+        sentences=sentences,
+        rows=tuple(_rows(sizing, split, found, best, runs)),
+        flags=(FLAG, *((ratio,) if ratio else ())),
+        headline=f"{requests_text(runs)} {'runs' if runs == 1 else 'run'} under unified memory at L = "
+        f"{count(scenario.L)}, {count(split.runs)} in the static split.",
+        change=f"{count(runs)} → {count(most)} run" if better else f"{count(runs)} run, and no ratio runs more",
+    )
+
+
+def _rows(
+    sizing: Sizing, split: Split, found: Unified, best: UnifiedBest | None, runs: int
+) -> list[tuple[str, str, str, str]]:
+    scenario, S = sizing.scenario, sizing.S
+    spare = max(found.total_bytes - found.floor_bytes - split.runs * found.held * found.state_entry_bytes, 0)
+    tokens = spare * scenario.dcp_size // found.kv_entry_bytes
+    longest = max(min(scenario.context_length, split.kv_tokens) - 1, 0)
+    optimum = sizing.optimum
+    best_static = count(optimum.runs) if optimum else "none"
+    at_best = f"{count(best.runs)} at r = {ratio_text(best.ratio)}" if best else "none"
+    return [
+        ("K, state slots", count(split.slots), count(found.slots), "the static solve sets both"),
+        ("request rows, K // S", count(split.clamp), count(found.clamp), "a row reserves S slots either way"),
+        (
+            "state slots a running request takes",
+            f"{S} reserved",
+            f"{found.held} held",
+            "what is not held becomes KV",
+        ),
+        (
+            "max_total_num_tokens",
+            count(split.kv_tokens),
+            count(found.label),
+            "the label: it bounds the longest request",
+        ),
+        ("longest request [tokens]", count(longest), count(found.longest_request), "a higher ratio shortens it"),
+        (
+            f"KV tokens beside {requests_text(split.runs)}",
+            count(split.kv_tokens),
+            count(tokens),
+            f"of a buffer of {gib(found.total_bytes)}, {number(found.floor_bytes / 2**20, 0)} MiB of it never used",
+        ),
+        (f"requests that run at L = {count(scenario.L)}", count(split.runs), count(runs), ""),
+        ("the most at any ratio", best_static, at_best, "with a slot to spare, and where rows and buffer meet"),
+    ]
