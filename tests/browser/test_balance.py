@@ -244,7 +244,7 @@ def test_the_ratio_is_still_there_when_its_box_comes_back(page: Page, base_url: 
     ratio.press("Enter")
     page.wait_for_url("**mamba_full_memory_ratio=2*")
     page.get_by_role("radio", name="balanced").click()
-    expect(page.get_by_text("This is the balanced split.")).to_be_visible()
+    expect(page.get_by_text("Nothing to change: no split and no request count runs more.")).to_be_visible()
     page.get_by_role("radio", name="ratio").click()
     expect(ratio).to_have_value("2")
     page.wait_for_url("**mamba_full_memory_ratio=2*")
