@@ -91,7 +91,7 @@ def _workload(boxes: DeltaGenerator, sessions: DeltaGenerator, *, own: bool) -> 
     """What the boxes state, or a sentence for every fault; beside traffic of one's `own` the shape does not count."""
     first, (shape, risk, most, margin) = Workload(), boxes.columns(4)
     if not presented():
-        sessions.markdown("#### Sessions between turns")
+        sessions.markdown("## Sessions between turns")
     kept = sessions.columns(3)
     typed: dict[str, Any] = {
         "shape": kept_box(
@@ -218,7 +218,7 @@ def _chosen(names: list[str]) -> Columns:
 def _answer(traffic: Traffic) -> None:
     """What runs, why, the flag to set, and every way to split."""
     mix = traffic.mix
-    st.markdown(f"### {plain(words.headline(traffic))}\n\n{plain(words.reasons(traffic))}")
+    st.markdown(f"# {plain(words.headline(traffic))}\n\n{plain(words.reasons(traffic))}")
     if mix.synthetic:
         st.info(plain(words.synthetic(mix)))
     elif mix.note:
@@ -248,7 +248,7 @@ def _times(traffic: Traffic) -> None:
     if traffic.mix.times is None:
         return
     said = words.times_words(traffic)
-    st.markdown("\n\n".join(("#### Over time", *map(plain, said.splitlines()))))
+    st.markdown("\n\n".join(("## Over time", *map(plain, said.splitlines()))))
     show_figures({"times": (times_figure(traffic), said)}, key="traffic_times")
 
 
@@ -257,11 +257,11 @@ def _shifts(traffic: Traffic) -> None:
     st.markdown(
         "\n\n".join(
             (
-                "#### When the traffic shifts",
+                "## When the traffic shifts",
                 table_text(words.shift_columns(traffic), words.shift_rows(traffic)),
                 plain(words.SHIFTS),
                 plain(words.asymmetry(traffic)),
-                "#### Lengths",
+                "## Lengths",
                 table_text(words.LENGTH_COLUMNS, words.length_rows(traffic)),
             )
         )
@@ -275,7 +275,7 @@ def _sessions(traffic: Traffic, workload: Workload) -> None:
             st.markdown("Enter how many sessions wait between turns to see how many of them keep their state and KV.")
         return
     if presented():
-        st.markdown("#### Sessions between turns")
+        st.markdown("## Sessions between turns")
     if not words.keeps_sessions(traffic):
         st.markdown(plain(words.NOT_KEPT))
         return
