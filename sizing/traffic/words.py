@@ -71,10 +71,8 @@ def whose(traffic: Traffic) -> str:
     """What the numbers are of, and which L they are at."""
     scenario = traffic.sizing.scenario
     own = "Requests, slots and tokens are those of one rank, what is set is of the whole deployment. "
-    return (
-        f"{own if scenario.attn_dp_size > 1 else ''}L is here the mean length of the traffic, {count(scenario.L)}; the "
-        "L that is set counts for a balanced split alone, which stays as it was balanced there."
-    )
+    mean = f"This page uses the traffic's mean, {count(scenario.L)} tokens."
+    return f"{own if scenario.attn_dp_size > 1 else ''}{mean}"
 
 
 def reasons(traffic: Traffic) -> str:

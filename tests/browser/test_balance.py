@@ -23,7 +23,7 @@ def exact(page: Page) -> Locator:
 
 def verdict(page: Page) -> str:
     """The first line of the page."""
-    return page.locator('[data-testid="stMain"] h3').first.inner_text()
+    return page.locator('[data-testid="stMain"] h1').first.inner_text()
 
 
 def press(page: Page, label: str, key: str) -> None:
