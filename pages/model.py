@@ -132,7 +132,7 @@ def _show(first: DeltaGenerator, scenario: Scenario, geometry: Geometry, *, own:
     steps = byte_steps(geometry, tp, widths.kv, widths.dcp_size, widths.ssm, widths.conv)
     bytes_here = dict(filled(geometry, widths))
     headline, price = costs_in_words(name if own else name.partition("/")[2], geometry, widths)
-    first.markdown(f"### {plain(headline)}\n\n{plain(price)}")
+    first.markdown(f"# {plain(headline)}\n\n{plain(price)}")
     if note := heads_note(geometry, tp):
         first.warning(plain(f"{note[:1].upper()}{note[1:]}."))
     _to_balance(first, scenario, geometry, bytes_here, own=own)
@@ -155,12 +155,12 @@ def _words(scenario: Scenario, geometry: Geometry, steps: Any, *, own: bool) -> 
         f"{field} {count(value) if isinstance(value, int) else value}" for field, value in suggested(geometry).items()
     )
     parts = [
-        "#### The bytes, with the model's numbers",
+        "## The bytes, with the model's numbers",
         table_text(
             ("quantity", "formula", "numbers", "result"),
             ((step.quantity, step.formula, step.numbers, step.result) for step in steps),
         ),
-        f"#### By TP width, {plain(scenario.mamba_ssm_dtype)} SSM and {plain(scenario.kv_cache_dtype)} KV, one rank",
+        f"## By TP width, {plain(scenario.mamba_ssm_dtype)} SSM and {plain(scenario.kv_cache_dtype)} KV, one rank",
         _widths_table(rows),
         plain(f"Without flags the checkpoint itself asks for {asks}. {' '.join(geometry.notes)}"),
     ]
@@ -223,7 +223,7 @@ def _to_balance(
 
 def _catalogue() -> None:
     """Every checkpoint of the catalogue; the box finds by name, also models of the same shapes."""
-    st.markdown("#### The catalogue")
+    st.markdown("## The catalogue")
     wanted = st.text_input("Find a model", key="catalogue_find", placeholder="kimi, qwen3, nemotron").strip().lower()
     rows = [row for row in _rows() if any(wanted in name.lower() for name in (row.entry.id, *row.entry.same_shapes))]
     if not rows:

@@ -80,7 +80,7 @@ def show_reference(scenario: Scenario) -> None:
         ),
     )
 
-    st.header("Reference", anchor=False)
+    st.title("Reference", anchor=False)
     st.markdown(
         "Two sources stand behind every number: the specification (compute-mamba-ratio, "
         "sgl-project/sglang\\#32763) and the sizing rules of SGLang 0.5.4 to 0.5.23. Where the two differ, both are "
@@ -89,7 +89,7 @@ def show_reference(scenario: Scenario) -> None:
     st.markdown(" · ".join(f"[{plain(found.title)}](#{anchor})" for anchor, found, _ in sections))
 
     for anchor, found, sentence in sections:
-        st.subheader(plain(found.title), anchor=anchor)
+        st.header(plain(found.title), anchor=anchor)
         st.markdown(plain(sentence))
         if anchor in NUMBERS:
             data_table(found.frame(), key=anchor)

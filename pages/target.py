@@ -52,7 +52,7 @@ def show_target(scenario: Scenario) -> None:
     for fault in faults:
         st.error(plain(fault.sentence))
     if not wants and not faults:
-        first.markdown("### How many requests do you want to run?\n\nEnter a number; L is that of the sidebar.")
+        first.markdown("# How many requests do you want to run?\n\nEnter a number; L is that of the sidebar.")
     if wants and not faults:
         _answer(scenario, wants, first)
     _fleet(scenario)
@@ -79,7 +79,7 @@ def _answer(scenario: Scenario, wants: list[Want], first: DeltaGenerator) -> Non
     except RefusedError as refused:
         first.error(plain(str(refused)))
         return
-    first.markdown(f"### {plain(headline(answer))}\n\n{plain(reasons(answer))}")
+    first.markdown(f"# {plain(headline(answer))}\n\n{plain(reasons(answer))}")
     if found:
         st.code(" \\\n  ".join(found[0].flags), language=None)
         _ways(found, wants)
@@ -110,10 +110,10 @@ def _instead(answer: Answer) -> None:
     st.markdown(
         "\n\n".join(
             (
-                "#### What else could be set, on this rest",
+                "## What else could be set, on this rest",
                 table_text(WAY_COLUMNS, map(unbroken, way_rows(answer))),
                 *(plain(f"Accuracy gate {at}. {gate}") for at, gate in enumerate(gates(answer), start=1)),
-                "#### The nearest points that fit",
+                "## The nearest points that fit",
                 table_text(NEAR_COLUMNS, map(unbroken, near)) if near else "No point fits on any axis.",
             )
         )

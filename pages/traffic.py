@@ -64,7 +64,7 @@ def show_traffic(scenario: Scenario) -> None:
     try:
         if asked_for_rest(scenario, first):
             return
-        traffic = traffic_of(scenario, mix, workload.risk)
+        traffic = traffic_of(scenario, mix, workload.risk, workload.declared)
     except RefusedError as refused:
         first.error(plain(str(refused)))
         return
@@ -89,15 +89,17 @@ def show_traffic(scenario: Scenario) -> None:
 
 def _workload(boxes: DeltaGenerator, sessions: DeltaGenerator, *, own: bool) -> Workload | list[Problem]:
     """What the boxes state, or a sentence for every fault; beside traffic of one's `own` the shape does not count."""
-    first, (shape, risk) = Workload(), boxes.columns(2)
+    first, (shape, risk, most, margin) = Workload(), boxes.columns(4)
     if not presented():
-        sessions.markdown("#### Sessions between turns")
+        sessions.markdown("## Sessions between turns")
     kept = sessions.columns(3)
     typed: dict[str, Any] = {
         "shape": kept_box(
             "traffic_shape", first.shape, partial(shape.selectbox, LABELS["shape"], SHAPES, disabled=own), SHAPES
         ),
         "risk_percent": _typed(risk, "risk_percent", f"{first.risk_percent:g}"),
+        "max_new_tokens": _typed(most, "max_new_tokens", "", placeholder="not said"),
+        "max_new_margin": _typed(margin, "max_new_margin", "", placeholder="not said"),
         "idle_sessions": _typed(kept[0], "idle_sessions", "", placeholder="what the file's times show"),
         "checkpoints": _typed(kept[1], "checkpoints", str(first.checkpoints)),
         "session_tokens": _typed(kept[2], "session_tokens", "", placeholder="what waits, or the mean length"),
@@ -216,7 +218,7 @@ def _chosen(names: list[str]) -> Columns:
 def _answer(traffic: Traffic) -> None:
     """What runs, why, the flag to set, and every way to split."""
     mix = traffic.mix
-    st.markdown(f"### {plain(words.headline(traffic))}\n\n{plain(words.reasons(traffic))}")
+    st.markdown(f"# {plain(words.headline(traffic))}\n\n{plain(words.reasons(traffic))}")
     if mix.synthetic:
         st.info(plain(words.synthetic(mix)))
     elif mix.note:
@@ -224,7 +226,9 @@ def _answer(traffic: Traffic) -> None:
     if best := traffic.way("best for this traffic"):
         st.code(best.flag, language=None)
         st.markdown(plain(words.best_words(traffic)))
-    st.markdown(table_text(words.WAY_COLUMNS, map(unbroken, words.way_rows(traffic))))
+    if said := words.admission_words(traffic):
+        st.markdown(plain(said))
+    st.markdown(table_text(words.way_columns(traffic), map(unbroken, words.way_rows(traffic))))
     st.markdown(plain(words.whose(traffic)))
     with st.expander("How these numbers come about, and what is not modelled"):
         st.markdown(f"{plain(words.model_words(traffic))}\n\n{plain(words.NOT_MODELLED)}")
@@ -244,7 +248,7 @@ def _times(traffic: Traffic) -> None:
     if traffic.mix.times is None:
         return
     said = words.times_words(traffic)
-    st.markdown("\n\n".join(("#### Over time", *map(plain, said.splitlines()))))
+    st.markdown("\n\n".join(("## Over time", *map(plain, said.splitlines()))))
     show_figures({"times": (times_figure(traffic), said)}, key="traffic_times")
 
 
@@ -253,11 +257,11 @@ def _shifts(traffic: Traffic) -> None:
     st.markdown(
         "\n\n".join(
             (
-                "#### When the traffic shifts",
+                "## When the traffic shifts",
                 table_text(words.shift_columns(traffic), words.shift_rows(traffic)),
                 plain(words.SHIFTS),
                 plain(words.asymmetry(traffic)),
-                "#### Lengths",
+                "## Lengths",
                 table_text(words.LENGTH_COLUMNS, words.length_rows(traffic)),
             )
         )
@@ -271,7 +275,7 @@ def _sessions(traffic: Traffic, workload: Workload) -> None:
             st.markdown("Enter how many sessions wait between turns to see how many of them keep their state and KV.")
         return
     if presented():
-        st.markdown("#### Sessions between turns")
+        st.markdown("## Sessions between turns")
     if not words.keeps_sessions(traffic):
         st.markdown(plain(words.NOT_KEPT))
         return

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 # environ.py: SGLANG_INIT_NEW_TOKEN_RATIO 0.7 x SGLANG_MIN_NEW_TOKEN_RATIO_FACTOR 0.14, reached 600 steps after a boot
 # or a retraction.
+CLIP = 4096  # environ.py: SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION
 RESERVED = 0.7 * 0.14  # [-] of the output that each running request may still generate
 
 
@@ -42,6 +43,7 @@ def replay(
     *,
     waiting: int = 0,
     max_new_tokens: int | None = None,
+    margin: int | None = None,
 ) -> float:
     """The share of steps [-] in which fewer than `admitted` requests run because KV of so many `tokens` is short.
 
@@ -49,9 +51,9 @@ def replay(
     from the two arrays. It ends with the last of so many `requests`; the first tenth is not counted. No request may be
     longer than `tokens`.
 
-    A request is admitted where what it holds and one token for everyone fit. With `max_new_tokens`, up to 4096, that
-    everyone asks for, the engine's own rule holds, which keeps room for tokens to come: schedule_policy.py,
-    PrefillAdder.add_one_req.
+    A request is admitted where what it holds and one token for everyone fit. With `max_new_tokens` that everyone asks
+    for, or with a `margin` above its own output, the engine's own rule holds, which keeps room for tokens to come:
+    schedule_policy.py, PrefillAdder.add_one_req.
     """
     draws = rng.integers(len(inputs), size=requests)
     coming = zip(inputs[draws].tolist(), outputs[draws].tolist(), strict=True)
@@ -61,11 +63,12 @@ def replay(
     while True:
         while len(running) < admitted:
             input, output, done = queue[0]
-            if max_new_tokens is None:
+            if max_new_tokens is None and margin is None:
                 fits = used + input + done + len(running) + 1 <= tokens
             else:
-                others = sum(max_new_tokens - (now - one.begun) for one in running)
-                fits = used + input + max_new_tokens + RESERVED * others < tokens
+                others = sum(min(_asked(one.output, max_new_tokens, margin) - now + one.begun, CLIP) for one in running)
+                own = min(_asked(output, max_new_tokens, margin) - done, CLIP)
+                fits = used + input + done + own + RESERVED * others < tokens
             if not fits:
                 break
             queue.popleft()
@@ -92,3 +95,8 @@ def replay(
             if (new := next(coming, None)) is None:
                 return short / counted
             queue.append((*new, 0))
+
+
+def _asked(output: int, max_new_tokens: int | None, margin: int | None) -> int:
+    """What a request declares that it may generate [tokens]."""
+    return output + (margin or 0) if max_new_tokens is None else max_new_tokens

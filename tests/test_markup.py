@@ -1,12 +1,16 @@
 """Strangers' text is inert: nothing that is typed, linked, pasted or uploaded becomes markup, a link or a picture."""
 
 import re
+from datetime import date
+from html import escape
 from itertools import cycle
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.parts.blocks import NO_WIDTH, plain
+from sizing import Scenario
+from sizing.sheet import sheet_of
 
 TIMEOUT = 60
 ROOT = ".."
@@ -161,3 +165,24 @@ def test_boxes(kind: str) -> None:
     app.text_input(key="target_requests").set_value(text)
     app.text_area(key="target_more").set_value(f"{text} 16")
     check(app.run(), text)
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_an_uploaded_trace(kind: str) -> None:
+    """The name of its file, and the names of its columns where none is known."""
+    text = HOSTILE[kind].replace("\n", " ")
+    name = f"{text.replace('/', ' ')}.csv"
+    app = opened({}, "pages/traffic.py")
+    for data in (f'"{text}","b {text}"\n1,2\n', "input_tokens,output_tokens\n900,100\n", text):
+        app.file_uploader(key="traffic_file").set_value((name, data.encode(), "text/csv"))
+        check(app.run(), text)
+        check(app, name)
+
+
+@pytest.mark.parametrize("text", NAMES)
+def test_a_name_on_the_sheet(text: str) -> None:
+    """It is text there: nothing in it can be followed or loads, and HTML is escaped."""
+    named, plain_sheet = (sheet_of(Scenario(name=name), on=date(2026, 1, 1)) for name in (text, "x"))
+    for live_part in ("<a ", "<img", "<script", "href=", "src="):
+        assert named.count(live_part) == plain_sheet.count(live_part)
+    assert escape(text) in named

@@ -87,6 +87,17 @@ def test_scenarios_traces_and_models(tmp_path: Path, capsys: pytest.CaptureFixtu
         same(tmp_path, run, capsys)
 
 
+def test_targets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What fits, what does not, further lengths, and what is no number of requests."""
+    (tmp_path / "s.json").write_text('{"L": 16384}')
+    for requests, length, also in (("20", None, []), ("96", "32K", ["8K:4"]), ("many", None, []), ("5", "x", ["1"])):
+        options = [*(["--length", length] if length else []), *(word for one in also for word in ("--also", one))]
+        found = TOOLS["target"](scenario='{"L": 16384}', scenario_name="s.json", requests=requests, L=length, also=also)
+        assert found.model_dump(mode="json") == by_command_line(
+            tmp_path, ["target", "s.json", requests, *options], capsys
+        )
+
+
 @pytest.mark.parametrize(
     "name", ["/etc/passwd", "../../x", "..", "", "a\0b", "C:\\x\\y.log", "n" * 5000, "é" * 300, "-"]
 )

@@ -308,7 +308,10 @@ def test_no_way_is_offered_that_the_engine_refuses_or_that_changes_nothing() -> 
     old = aim(Scenario(release="0.5.14", model="", rest_gib=28.529), [Want(L=L, requests=10_000)])
     assert all("SKIP" not in found.way.words for found in old.rows)
     without = aim(Scenario(disable_radix_cache=True, kv_cache_dtype="bfloat16"), [Want(L=L, requests=10_000)])
-    assert [found.way.axes for found in without.rows] == [
+    sharded = [found for found in without.rows if "DCP" in found.way.axes]
+    assert [found.way.scenario.dcp_size for found in sharded if found.way.axes == ("DCP",)] == [2, 4, 8]
+    assert len(sharded) == 3 * 4  # each also with either dtype and with both
+    assert [found.way.axes for found in without.rows if found not in sharded] == [
         (),
         ("SSM dtype",),
         ("KV dtype",),

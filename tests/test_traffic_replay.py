@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from sizing.traffic.admission import Declared, admitting, kept_free
 from sizing.traffic.held import Held, demand, held, needed
 from sizing.traffic.mix import mix_of
 from sizing.traffic.running import MODEL_ERROR
-from tests.replay import RESERVED, replay
+from tests.replay import replay
 
 RUNS = 12
 REQUESTS = 15_000  # of one run
@@ -83,7 +84,7 @@ class Share(NamedTuple):
 
 
 @lru_cache
-def replayed(case: Case, waiting: int = 0, max_new_tokens: int | None = None) -> Share:
+def replayed(case: Case, waiting: int = 0, max_new_tokens: int | None = None, margin: int | None = None) -> Share:
     """The replays of one case."""
     inputs, outputs = requests(case.kind)
     runs = [
@@ -96,6 +97,7 @@ def replayed(case: Case, waiting: int = 0, max_new_tokens: int | None = None) ->
             np.random.default_rng(seed),
             waiting=waiting,
             max_new_tokens=max_new_tokens,
+            margin=margin,
         )
         for seed in range(RUNS)
     ]
@@ -153,15 +155,31 @@ def test_a_queue_makes_it_no_worse(kind: str) -> None:
 
 
 @pytest.mark.parametrize("case", [Case("chat", 8, 0.01), Case("agent", 24, 0.05)], ids=str)
-def test_what_the_engine_keeps_free_is_kv_less(case: Case) -> None:
-    """The engine admits only where there is room for tokens to come; the model then holds for KV less that room."""
-    outputs = requests(case.kind).outputs
-    longest = int(outputs.max())
-    age = float((outputs**2).sum() / outputs.sum()) / 2
-    room = int(longest + RESERVED * (case.admitted - 1) * (longest - age))
-    share = replayed(case, max_new_tokens=longest)
-    assert share.agrees(demand(case.one, case.admitted, case.tokens).overflow(case.tokens - room))
-    assert not share.agrees(demand(case.one, case.admitted, case.tokens).overflow(case.tokens))
+@pytest.mark.parametrize("margin", [None, 60], ids=["longest", "margin"])
+def test_what_the_engine_keeps_free_is_kv_less(case: Case, margin: int | None) -> None:
+    """The engine admits only where there is room for tokens to come; the model then holds for KV less that room, with
+    one max_new_tokens for all as with a margin above what each generates.
+    """
+    inputs, outputs = requests(case.kind)
+    longest = int(outputs.max()) if margin is None else None
+    room = admitting(case.one, mix_of(case.kind, inputs, outputs), Declared(longest, margin), page=0)
+    share = replayed(case, max_new_tokens=longest, margin=margin)
+    predicted = demand(room.one, case.admitted, case.tokens).overflow(case.tokens - room.extra)
+    without = demand(case.one, case.admitted, case.tokens).overflow(case.tokens)
+    assert predicted > 1.2 * without
+    assert share.agrees(predicted)
+    assert margin is not None or not share.agrees(without)
+
+
+def test_kept_free_by_hand() -> None:
+    """Outputs of 2 and 4 tokens: of six steps two are the first, two the second, one the third and one the fourth."""
+    outputs = mix_of("two", np.array([1, 1]), np.array([2, 4])).outputs
+    assert outputs is not None
+    # Of 10 declared 9, 8, 7 and 6 are left: (2 x 9 + 2 x 8 + 7 + 6) / 6 = 7.83, of which 9.8 % is 0.77.
+    assert kept_free(outputs, Declared(max_new_tokens=10), 64) == (10 + 64, 1)
+    # A margin of 100 above 2 and 4: 102 and 104; what is left is 0, 1, 2 or 3 and the margin, 101.17 in the mean.
+    assert kept_free(outputs, Declared(margin=100), 1) == (103 + 1, 10)
+    assert kept_free(outputs, Declared(max_new_tokens=1_000_000), 1) == (4097, 402)
 
 
 @pytest.mark.parametrize(("tokens", "share"), [(5, 1), (9, 1), (10, 0), (99, 0)])

@@ -12,9 +12,14 @@ from sizing.engine.rank import rank_of
 from sizing.engine.resolve import resolution
 from sizing.engine.slots import pin_is_ignored, ratio_is_ignored
 from sizing.engine.split import solve_split
+from sizing.exchange.answer import Measured
+from sizing.exchange.traffic_answer import traffic_answer
+from sizing.traffic.admission import Declared
 from sizing.traffic.held import held, most_in_flight, needed
 from sizing.traffic.mix import Mix, mix_of, mix_of_lengths
 from sizing.traffic.running import MODEL_ERROR, Served, Traffic, around, serve, traffic_of
+from sizing.traffic.words import admission_words, way_columns, way_rows
+from sizing.traffic.workload import Workload, mix_of_workload
 from tests.test_properties import SMALL_SLOTS, examples, pinned, scenarios
 
 RISK = 0.01
@@ -223,3 +228,29 @@ def test_serving_at_the_optimum_overflows_within_the_risk() -> None:
     assert way is not None
     assert way.now == serve(way.split, held(mix.spans), RISK)
     assert way.now.overflow <= RISK
+
+
+@pytest.mark.parametrize("declared", [Declared(max_new_tokens=4096), Declared(margin=2000)], ids=["all", "margin"])
+def test_declared_tokens_are_kept_free(declared: Declared) -> None:
+    """With max_new_tokens declared no split runs more than without, where KV binds fewer; both are said."""
+    scenario = Scenario(mamba_full_memory_ratio=18.0)
+    mix = mix_of_workload(Workload(shape="chat"))
+    free, kept = traffic_of(scenario, mix, 0.01), traffic_of(scenario, mix, 0.01, declared)
+    assert free.way("as set").admitting is None  # type: ignore[union-attr]
+    for way in kept.ways:
+        assert way.admitting is not None
+        assert way.admitting.runs <= way.now.runs
+        assert way.served is way.admitting
+    now = kept.way("as set")
+    assert now is not None
+    assert now.admitting is not None
+    assert now.admitting.by_kv < now.now.by_kv
+    assert admission_words(free) == ""
+    assert f"{now.admitting.runs:,} requests run; with nothing kept free, {now.now.runs:,}." in admission_words(kept)
+    assert traffic_answer(kept).runs in (now.admitting.runs, None) or isinstance(traffic_answer(kept).runs, Measured)
+    assert way_rows(kept)[0][-1] == f"{now.admitting.runs:,}"
+    assert len(way_columns(kept)) == len(way_rows(kept)[0])
+    best, free_best = kept.way("best for this traffic"), free.way("best for this traffic")
+    assert best is not None
+    assert free_best is not None
+    assert best.served.runs <= free_best.served.runs

@@ -15,11 +15,12 @@ from sizing.engine.resolve import resolution
 from sizing.engine.unified import (
     BYTES_SINCE,
     FUSED_SINCE,
+    TOTAL_STEP,
     UNIFIED_SINCE,
+    Unified,
     best_unified,
     held_slots,
     in_words,
-    never_fewer,
     runs_over_slots,
     unified,
 )
@@ -87,6 +88,14 @@ def scenarios(draw: Any) -> Scenario:
             "dcp_size": draw(st.sampled_from([1, 2, 8])),
         }
     )
+
+
+def never_fewer(found: Unified, split: Split, S: int) -> bool:
+    """Whether unified memory is sure to run as many as the static split of the same K: the slots that are not held
+    make up for the reserved low end, to the step that the total is rounded by (2.3).
+    """
+    spare = (S * found.slots - found.held * found.slots) * found.state_entry_bytes
+    return spare >= S * (found.floor_bytes + TOTAL_STEP) and split.slots == found.slots
 
 
 @settings(deadline=None)

@@ -30,7 +30,7 @@ def show_fleet(sizing: Sizing, carriers: Sequence[Carrier], *, risk: float | Non
     `hint` says what else is known of the requests in flight.
     """
     if not presented():
-        st.markdown("#### A fleet of such servers")
+        st.markdown("## A fleet of such servers")
         for (name, title), place in zip(LABELS.items(), st.columns(4), strict=True):
             kept_box(BOX.format(name), "", partial(place.text_input, title, max_chars=20))
     wanted = fleet_stood()

@@ -50,7 +50,7 @@ def show_boot_memory(boot: Boot, found: Diagnosis, gpu: str) -> None:
 
 def show_hardware(scenario: Scenario, requests: int | None) -> None:
     """Which GPUs carry the model; `requests` of its L where so many are wanted. Raises nothing."""
-    st.markdown("#### Which GPUs carry it")
+    st.markdown("## Which GPUs carry it")
     try:
         found = hardware_of(scenario)
     except RefusedError as refused:

@@ -77,12 +77,14 @@ def draw_inputs(counting: Collection[str]) -> Places:
     state.draw_these((*stands, *(name for name in drawn if name in LIVE and _is_drawn(name, stated))))
     places: dict[str, DeltaGenerator] = {}
     for group in get_args(Group):
-        inside = [name for name in drawn if INPUTS[name].group == group]
+        inside = [name for name in drawn if INPUTS[name].group == group and name not in SPLIT_NUMBERS.values()]
         if group in OPEN:
             _rows(inside, places)
         elif inside:
             _folded(group, inside)
     rest = places.pop("rest_gib", None)
+    if "split" in places:  # in one place with the way to split: a fragment may write to no place that stood empty
+        places |= {name: places["split"] for name in SPLIT_NUMBERS.values() if name in drawn}
     return Places(places, stands, rest)
 
 

@@ -16,6 +16,6 @@ def asked_for_rest(scenario: Scenario, place: DeltaGenerator | None = None) -> b
         return False
     where = place or st
     known = without_rest_words(solve(for_bytes_alone(scenario)))
-    where.markdown(f"### Choose the GPU or enter rest in the sidebar\n\n{plain(known)}")
+    where.markdown(f"# Choose the GPU or enter rest in the sidebar\n\n{plain(known)}")
     where.info(plain(ask_for_rest(scenario)))
     return True

@@ -35,9 +35,7 @@ STRATEGIES: tuple[dict[str, Any], ...] = (
 PRICES: dict[tuple[str, Any], str] = {
     ("skip_decode_lock", True): "an environment variable that is off by default",
     ("mamba_radix_cache_strategy", "extra_buffer"): "a track buffer reserved for every running request",
-    ("mamba_radix_cache_strategy", "extra_buffer_lazy"): (
-        "the track buffer is only allocated at the chunk boundary, and overlap must stay on"
-    ),
+    ("mamba_radix_cache_strategy", "extra_buffer_lazy"): ("needs the overlap scheduler"),
     ("mamba_radix_cache_strategy", "no_buffer"): "no track buffer",
     ("disable_overlap_schedule", True): "no overlap scheduler: lower decode throughput",
     ("disable_overlap_schedule", False): "the overlap scheduler is on again",

@@ -19,6 +19,7 @@ from sizing.answers.alternatives import STRATEGIES
 from sizing.answers.nearest_rest import REST_DIGITS, Whole, is_other, nearest_rest
 from sizing.answers.solve import Sizing
 from sizing.basics.dtypes import KvDtype, StateDtype
+from sizing.basics.numeric import divisors
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, rest_text
 from sizing.engine.pools import pools_from_slots, starts
@@ -58,7 +59,7 @@ def flips(sizing: Sizing) -> tuple[Flip, ...]:
     if isinstance(sizing.now, Refusal):
         return ()
     width = sizing.scenario.attn_tp_size
-    widths = [size for size in range(1, MAX_DCP + 1) if width % size == 0]
+    widths = divisors(width, MAX_DCP)
     return (
         _context(sizing),
         _rest(sizing),

@@ -17,13 +17,14 @@ from sizing.answers.curves import L_HIGH, L_LOW
 from sizing.answers.optimum import r_star
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.frames import REQUESTS, frame_of
+from sizing.basics.numeric import divisors
 from sizing.basics.problems import RefusedError
 from sizing.basics.units import flag_ratio
 from sizing.engine.pools import pools_from_slots, running, starts
 from sizing.engine.rank import rank_as_set, rank_of
 from sizing.engine.resolved import Rank
 from sizing.engine.slots import pin_divisor, ratio_is_ignored, slots_taken, slots_unpinned
-from sizing.scenario.inputs import MAX_REQUESTS, Scenario, changed, label, named_with_unit
+from sizing.scenario.inputs import MAX_DCP, MAX_REQUESTS, Scenario, changed, label, named_with_unit
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -55,7 +56,6 @@ POINTS = 200  # values on an axis where none are given
 REACH = 40  # an axis of ratios goes this many times below and above what is set and r*
 REST_REACH = 4  # an axis of rest or of a pin goes this many times below and above what is set
 DRAFTS = range(17)
-WIDTHS = tuple(2**power for power in range(7))  # dcp_size and attn_dp_size, as far as they divide the ranks
 PAGES = tuple(2**power for power in range(9))
 
 
@@ -139,8 +139,8 @@ def axis_of(scenario: Scenario, name: SweepInput, points: int = POINTS) -> Axis:
         PIN: lambda: _whole(*_edges(own or _slots(scenario)), points),
         "max_running_requests": lambda: _whole(*_edges(own or _requests(scenario)), points),
         "D": lambda: DRAFTS,
-        "dcp_size": lambda: [width for width in WIDTHS if scenario.attn_tp_size % width == 0],
-        "attn_dp_size": lambda: [width for width in WIDTHS if scenario.tp_size % width == 0],
+        "dcp_size": lambda: divisors(scenario.attn_tp_size, MAX_DCP),
+        "attn_dp_size": lambda: divisors(scenario.tp_size, scenario.tp_size),
         "page_size": lambda: PAGES,
     }
     if name in CATEGORIES:

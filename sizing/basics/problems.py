@@ -96,6 +96,7 @@ def _sentence(item: Any, names: dict[str, str]) -> Problem:
 
 _EXPECTED = {
     "value_error": "must be a number",  # of one field: true or false where a number belongs
+    "which_number": "may be {small} or {large}: write one of them",
     "greater_than_equal": "must be {ge} or more",
     "greater_than": "must be more than {gt}",
     "less_than_equal": "must be {le} or less",

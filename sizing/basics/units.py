@@ -6,6 +6,8 @@
 import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
+from pydantic_core import PydanticCustomError
+
 GIB = 2**30
 MIB = 2**20
 KIB = 2**10
@@ -143,8 +145,24 @@ def tokens_from_text(value: object) -> object:
     return ungrouped(value)
 
 
+DOTTED = re.compile(r"(\d{1,3})((?:\.\d{3})+)")  # 1.000: one with three decimals, or one thousand
+POWER = re.compile(r"\d{1,9}(?:\.\d{1,9})?[eE]\+?\d{1,2}")
+
+
 def ungrouped(value: object) -> object:
-    """A whole number whose thousands are separated, as digits alone; anything else as it came."""
+    """A whole number with its thousands separated, or as a power of ten, as digits alone; anything else as it came.
+
+    Raises PydanticCustomError `which_number` for 1.000, which may be either.
+
+    >>> ungrouped("1,000"), ungrouped("1e9"), ungrouped("1.5e3"), ungrouped("1e-3")
+    ('1000', '1000000000', '1500', '1e-3')
+    """
+    text = value.strip() if isinstance(value, str) else ""
+    if found := DOTTED.fullmatch(text):
+        numbers = {"small": found[1], "large": text.replace(".", "")}
+        raise PydanticCustomError("which_number", "may be {small} or {large}", numbers)
+    if POWER.fullmatch(text) and (whole := Decimal(text)) == whole.to_integral_value():
+        return f"{whole:f}".partition(".")[0]
     return value.replace(",", "") if isinstance(value, str) and GROUPED_DIGITS.fullmatch(value.strip()) else value
 
 

@@ -6,15 +6,11 @@ else the counts that ran leave a few possible values.
 
 from typing import Literal, NamedTuple
 
-from pydantic import ValidationError
-
-from sizing.basics.problems import RefusedError
 from sizing.bootlog.ranks import POSSIBLE, RankReport
 from sizing.bootlog.settings import Settings
-from sizing.engine.resolve import slots_per_request
+from sizing.engine.resolve import slots_by_flags
 from sizing.releases.architectures import ARCHITECTURES, support_of
 from sizing.releases.rules import RELEASES, Release
-from sizing.scenario.inputs import Scenario
 
 SlotsFrom = Literal["clamp warning", "refusal", "radix cache off", "flags", "slots and requests"]
 
@@ -77,6 +73,13 @@ def _never_has_radix(model: str, releases: tuple[Release, ...]) -> bool:
     return bool(model) and bool(possible) and all(support_of(model, release).radix_off for release in possible)
 
 
+# What S follows from, beside the release and the model.
+DECIDE_S = (
+    "D", "speculative_algorithm", "mamba_radix_cache_strategy", "disable_overlap_schedule", "disaggregation_mode",
+    "disaggregation_decode_enable_radix_cache", "page_size", "pp_size", "skip_decode_lock", "mamba_track_interval",
+)  # fmt: skip
+
+
 def _by_flags(settings: Settings, releases: tuple[Release, ...], architecture: str) -> set[int]:
     """S by the flags under every release that the log may be of; empty where not all of them are known.
 
@@ -84,31 +87,7 @@ def _by_flags(settings: Settings, releases: tuple[Release, ...], architecture: s
     """
     if not settings.complete or settings.disable_radix_cache is None or settings.D is None:
         return set()
-    inputs = {
-        "model": "",
-        "D": settings.D,
-        "speculative_algorithm": settings.speculative_algorithm or "EAGLE",
-        "mamba_radix_cache_strategy": settings.mamba_radix_cache_strategy or "auto",
-        "disable_overlap_schedule": settings.disable_overlap_schedule or False,
-        "disaggregation_mode": settings.disaggregation_mode or "null",
-        "disaggregation_decode_enable_radix_cache": settings.disaggregation_decode_enable_radix_cache or False,
-        "page_size": settings.page_size or 1,
-        "pp_size": settings.pp_size or 1,
-        "state_bytes_all_stages": Scenario().state_bytes_per_slot,
-        "skip_decode_lock": settings.skip_decode_lock or False,
-        "mamba_track_interval": settings.mamba_track_interval or Scenario().mamba_track_interval,
-    }
-    try:
-        asked = Scenario.model_validate(inputs)
-    except ValidationError:
-        return set()
+    stated = {name: value for name in DECIDE_S if (value := getattr(settings, name)) is not None}
     by_model = not architecture and settings.mamba_radix_cache_strategy in (None, "auto")
     models = tuple(ARCHITECTURES) if by_model else (architecture,)
-    found = set()
-    for release in releases or RELEASES:
-        for model in models:
-            try:
-                found.add(slots_per_request(asked.model_copy(update={"release": release, "architecture": model})))
-            except RefusedError:  # a release that refuses these flags did not print this log
-                continue
-    return found
+    return slots_by_flags({"page_size": 1, **stated}, releases or RELEASES, models)

@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
             mix = read_trace(options.trace, turns=options.turns, **columns)
         workload = with_waiting(workload, mix.times)
         mix = _busiest(mix) if options.busiest_hour else mix
-        traffic = traffic_of(for_bytes_alone(scenario), mix, workload.risk)
+        traffic = traffic_of(for_bytes_alone(scenario), mix, workload.risk, workload.declared)
     except TraceError as fault:
         stop_with(str(fault), where="TRACE", kind=fault.kind)
     except RefusedError as refused:
@@ -155,13 +155,13 @@ def _busiest(mix: Mix) -> Mix:
 
 def _traffic_lines(traffic: Traffic, workload: Workload) -> list[str]:
     tables = [
-        (traffic_words.WAY_COLUMNS, traffic_words.way_rows(traffic)),
+        (traffic_words.way_columns(traffic), traffic_words.way_rows(traffic)),
         (traffic_words.shift_columns(traffic), traffic_words.shift_rows(traffic)),
         (traffic_words.LENGTH_COLUMNS, traffic_words.length_rows(traffic)),
     ]
     lines = [traffic_words.headline(traffic), *traffic_words.reasons(traffic).splitlines()]
     lines.append(traffic_words.synthetic(traffic.mix) if traffic.mix.synthetic else traffic.mix.note)
-    lines += [traffic_words.whose(traffic), traffic_words.best_words(traffic)]
+    lines += [traffic_words.admission_words(traffic), traffic_words.whose(traffic), traffic_words.best_words(traffic)]
     lines += traffic_words.times_words(traffic).splitlines()
     waiting = workload.idle_sessions and traffic_words.keeps_sessions(traffic)
     if waiting:

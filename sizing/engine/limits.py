@@ -25,7 +25,7 @@ from sizing.engine.requests import (
 from sizing.engine.resolved import Rank
 from sizing.engine.slots import lever, pin_is_ignored
 from sizing.engine.slots_per_request import SPECULATION_REQUESTS
-from sizing.releases.flags import PIN, RATIO
+from sizing.releases.flags import PIN, RATIO, REQUESTS
 from sizing.scenario.inputs import Scenario
 
 LimitName = Literal["state pool", "KV pool", "requests asked", "estimate", "tokens // 2"]
@@ -132,7 +132,7 @@ def _estimate_limit(rank: Rank, pools: Pools, requests: int) -> Limit:
         name="estimate",
         requests=requests,
         why=f"the engine's own: {share}, from {count(ESTIMATE_LOW)} to {count(ESTIMATE_HIGH)}",
-        lifted_by="--max-running-requests" if asked else "a shorter --context-length",
+        lifted_by=REQUESTS if asked else "a shorter --context-length",
     )
 
 

@@ -166,14 +166,6 @@ def runs_over_slots(scenario: Scenario, slots: NDArray[np.int64]) -> NDArray[np.
     return np.asarray(runs, dtype=np.int64)
 
 
-def never_fewer(found: Unified, split: Split, S: int) -> bool:
-    """Whether unified memory is sure to run as many as the static split of the same K: the slots that are not held
-    make up for the reserved low end, to the step that the total is rounded by (2.3).
-    """
-    spare = (S * found.slots - found.held * found.slots) * found.state_entry_bytes
-    return spare >= S * (found.floor_bytes + TOTAL_STEP) and split.slots == found.slots
-
-
 def best_unified(scenario: Scenario) -> UnifiedBest | None:
     """The ratio [-] that runs most at L under unified memory, where rows and buffer meet; None where none boots.
 

@@ -10,7 +10,7 @@ from sizing.exchange.sizing_answer import BINDS, best_of, sizing_answer
 from sizing.traffic.exports import figures_of
 from sizing.traffic.mix import Counts, Known, Mix
 from sizing.traffic.running import MODEL_ERROR, Served, Traffic, traffic_of
-from sizing.traffic.words import QUANTILES, headline
+from sizing.traffic.words import QUANTILES, admission_words, headline
 from sizing.version import tool_version
 
 _PARTS = {"input": "input", "output": "output", "total": "input + output"}  # as an answer and as a mix names them
@@ -32,6 +32,7 @@ def traffic_json(traffic: Traffic, fleet: Fleet | None = None, *, rest_given: bo
             "lengths": {name: figures_of(counts) for name, counts in mix.parts.items()},
         },
         "risk": traffic.risk,
+        "declared": traffic.declared._asdict() if traffic.declared else None,
         "model_error": MODEL_ERROR,
         "held_in_flight": {"mean": traffic.one.mean, "deviation": traffic.one.deviation},
         "r_star_of_mean_length": traffic.sizing.r_star,
@@ -65,7 +66,9 @@ def traffic_answer(traffic: Traffic, *, rest_given: bool = True) -> TrafficAnswe
     mix, given = traffic.mix, rest_given
     at_mean = sizing_answer(traffic.sizing, rest_given=given)
     bounds = (
-        [traffic_of(traffic.sizing.scenario, one, traffic.risk) for one in mix.buckets.bounds] if mix.buckets else []
+        [traffic_of(traffic.sizing.scenario, one, traffic.risk, traffic.declared) for one in mix.buckets.bounds]
+        if mix.buckets
+        else []
     )
     found: dict[str, Any] = {
         "notices": (*at_mean.notices, *(Notice(about=said.about, words=said.words) for said in mix.said)),
@@ -75,7 +78,11 @@ def traffic_answer(traffic: Traffic, *, rest_given: bool = True) -> TrafficAnswe
         "lengths": lengths_of(mix),
     }
     if given:
-        found |= {"words": headline(traffic), "best": _best(traffic), "flags": _flags(traffic)}
+        found |= {
+            "words": " ".join(filter(None, (headline(traffic), admission_words(traffic)))),
+            "best": _best(traffic),
+            "flags": _flags(traffic),
+        }
         found |= _running(traffic, bounds)
     if given and mix.buckets and mix.buckets.known["total"].mean is None:
         found |= _at_any_length(traffic, bounds)
@@ -87,11 +94,11 @@ def _running(traffic: Traffic, bounds: list[Traffic]) -> dict[str, Any]:
     now = traffic.way("as set")
     if now is None:
         return {}
-    found = [way.now for way in (one.way("as set") for one in (traffic, *bounds)) if way]
+    found = [way.served for way in (one.way("as set") for one in (traffic, *bounds)) if way]
     low, high = min(map(_least, found)), max(map(_most, found))
     limit = next(limit for limit in now.split.limits if limit.name != "KV pool")
-    binds = "kv" if now.now.by_kv < now.now.admitted else BINDS.get(limit.name, "cap")
-    return {"runs": _band(now.now.runs, low, high), "binds": binds}
+    binds = "kv" if now.served.by_kv < now.served.admitted else BINDS.get(limit.name, "cap")
+    return {"runs": _band(now.served.runs, low, high), "binds": binds}
 
 
 def _least(served: Served) -> int:
@@ -124,7 +131,7 @@ def _best(traffic: Traffic) -> Best | None:
 def _flags(traffic: Traffic) -> tuple[str, ...] | None:
     """What to set where it runs more than what is set."""
     best, now = traffic.way("best for this traffic"), traffic.way("as set")
-    return (best.flag,) if best and (now is None or best.now.runs > now.now.runs) else None
+    return (best.flag,) if best and (now is None or best.served.runs > now.served.runs) else None
 
 
 def lengths_of(mix: Mix) -> TrafficLengths:

@@ -7,7 +7,7 @@ from sizing.answers.solve import Sizing
 from sizing.basics.units import count, requests_text, rest_text, stated_ratio_text
 from sizing.engine.slots import pin_divisor
 from sizing.releases.flags import PIN, RATIO, REQUESTS
-from sizing.releases.rules import EAGLE_KIND, rules_of
+from sizing.releases.rules import EAGLE_KIND, Rules, rules_of
 from sizing.scenario.from_model import geometry_of
 from sizing.scenario.inputs import DEFAULTS, INPUTS, Scenario, flag_text
 
@@ -110,7 +110,7 @@ def launch_flags(sizing: Sizing, found: Recommended) -> str:
     words = split or _split_as_set(scenario)
     words += [f"--kv-cache-dtype {scenario.kv_cache_dtype}", f"--mamba-ssm-dtype {scenario.mamba_ssm_dtype}"]
     words += [f"--page-size {scenario.page_size}", *_cache(sizing)]
-    words += [*_sizes(scenario), *_speculation(scenario)]
+    words += [*_sizes(scenario, sizing.resolved.rules), *_speculation(scenario, sizing.resolved.rules)]
     others = _set(scenario, [name for name, own in INPUTS.items() if own.names and name not in OWN_RULE])
     words += [flag_text(name, getattr(scenario, name), scenario.release) for name in others]
     return _lines(words)
@@ -147,8 +147,7 @@ def _cache(sizing: Sizing) -> list[str]:
     return words
 
 
-def _speculation(scenario: Scenario) -> list[str]:
-    rules = rules_of(scenario.release)
+def _speculation(scenario: Scenario, rules: Rules) -> list[str]:
     words = []
     if scenario.D:
         words += [f"--speculative-algorithm {scenario.speculative_algorithm}"]
@@ -191,10 +190,10 @@ def _own_context(scenario: Scenario) -> bool:
     return scenario.context_length not in (own, DEFAULTS["context_length"])
 
 
-def _sizes(scenario: Scenario) -> list[str]:
+def _sizes(scenario: Scenario, rules: Rules) -> list[str]:
     words = []
     if scenario.attn_dp_size > 1:
-        words.append(rules_of(scenario.release).dp_flags.format(n=scenario.attn_dp_size))
+        words.append(rules.dp_flags.format(n=scenario.attn_dp_size))
     if scenario.attention == "GQA" or scenario.attn_dp_size > 1 or _set(scenario, ["tp_size"]):
         words.append(flag_text("tp_size", scenario.tp_size))
     if _own_context(scenario):

@@ -15,6 +15,7 @@ from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.engine.split import Split
 from sizing.explain.hardware_words import no_fit_headline, no_fit_words
 from sizing.explain.launch_flags import flags
+from sizing.releases.flags import PIN, REQUESTS
 from sizing.releases.rules import BLOCK_KIND
 from sizing.scenario.from_model import draft_bytes, geometry_of
 from sizing.scenario.inputs import Scenario, widths_of
@@ -453,8 +454,8 @@ def _ranks(sizing: Sizing) -> Advice | None:
     if ranks == 1:
         return None
     divisors = {
-        "--max-running-requests": asked_divisor(sizing.resolved),
-        "--max-mamba-cache-size": pin_divisor(sizing.resolved),
+        REQUESTS: asked_divisor(sizing.resolved),
+        PIN: pin_divisor(sizing.resolved),
     }
     divided = [flag for flag, width in divisors.items() if width > 1]
     flags = f"The engine divides {' and '.join(divided)} by {ranks}, so here " if divided else "Here "
@@ -514,7 +515,7 @@ def _release(sizing: Sizing) -> Advice | None:
     if scenario.mamba_conv_dtype != "bfloat16" and not rules.reads_conv_dtype:
         idle.append("SGLANG_MAMBA_CONV_DTYPE")
     if scenario.split == "pin" and pin_is_ignored(sizing.resolved):
-        idle.append("--max-mamba-cache-size")
+        idle.append(PIN)
     if not idle:
         return None
     verb = "has" if len(idle) == 1 else "have"

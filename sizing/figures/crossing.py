@@ -33,6 +33,7 @@ from sizing.figures.theme import (
 )
 
 HEIGHT = 510
+CAPS = {"requests asked": "--max-running-requests binds", "estimate": "the engine's estimate binds"}
 CHARACTERS = 185  # of a line of inputs at the narrowest main column (1440 px with the sidebar open)
 FEW = 5  # requests; a clamp below it leaves no room under the lines
 DOT = 22  # [px] size of the user's dot, which is a letter
@@ -326,7 +327,7 @@ def _regions(shown: Split, low: float, high: float) -> list[Wanted]:
     """Which pool idles on which side of the balance point, where there is room to say so."""
     found = []
     crossing = min(max(shown.crossing, L_LOW), L_HIGH)  # 0 where the KV pool holds fewer tokens than requests
-    binds = "state binds" if shown.admitted == shown.clamp else "the engine's cap binds"
+    binds = "state binds" if shown.admitted == shown.clamp else CAPS.get(shown.binding.name, "requests are capped")
     for words, ends in (
         (f"KV pool idles:<br>{binds}", (L_LOW, crossing)),
         ("state pool idles:<br>KV binds", (L_HIGH, crossing)),

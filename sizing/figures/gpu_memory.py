@@ -5,10 +5,11 @@ from typing import NamedTuple
 from sizing.answers import gpu_memory as parts
 from sizing.answers.gpu_memory import GpuMemory
 from sizing.basics.units import number
-from sizing.figures.theme import SMALL, Figure, axis, layout, source_axis, text
+from sizing.figures.theme import SMALL, Figure, axis, layout, linear_ticks, source_axis, text
 
 CHARACTERS = 88
 HEIGHT, HEIGHT_ALONE = 540, 420
+MOST_TICKS = 8
 BAR = 0.3  # of a row; the words over and below a bar take the rest
 SEEN_SHARE = 0.003  # of the total: less is thinner than a pixel; the words below the bar say it all the same
 LABEL_SHARE = 0.17  # of the total: the narrowest piece that holds its label
@@ -39,7 +40,7 @@ class Look(NamedTuple):
 LOOKS = {
     parts.CONTEXT: Look("@grid", "@ink", "@other", "x"),
     parts.WEIGHTS: Look("@other", "@on_other", "@other"),
-    parts.DRAFT: Look("@grid", "@ink", "@other", "\\"),
+    parts.DRAFT: Look("@grid", "@ink", "@other", "/"),
     parts.IMAGES: Look("@other", "@on_other", "@other"),
     parts.STATE: Look("@state", "@on_state", "@state"),
     parts.STATE_IDLE: Look("@state_soft", "@ink", "@state", "/"),
@@ -50,13 +51,13 @@ LOOKS = {
     parts.KV_POOL: Look("@kv", "@on_kv", "@kv"),
     parts.KV: Look("@kv", "@on_kv", "@kv"),
     parts.KV_IDLE: Look("@kv_soft", "@ink", "@kv", "/"),
-    parts.DRAFT_KV: Look("@kv_soft", "@ink", "@kv", "\\"),
+    parts.DRAFT_KV: Look("@kv_soft", "@ink", "@kv", "x"),
     parts.OUTSIDE: Look("@grid", "@ink", "@grid"),
-    parts.UNCHARGED: Look("@grid", "@ink", "@kv", "."),
+    parts.UNCHARGED: Look("@grid", "@ink", "@kv", "/"),
     parts.GRAPHS: Look("@few", "@ink", "@few"),
     parts.ENCODER: Look("@few", "@ink", "@other", "/"),
     parts.BACKEND: Look("@few", "@ink", "@other", "x"),
-    parts.FREE: Look("@paper", "@ink", "@muted", "-"),
+    parts.FREE: Look("@paper", "@ink", "@muted"),
 }
 
 
@@ -75,10 +76,11 @@ def gpu_memory_figure(bars: list[Bar], inputs: list[str], source: str, title: st
     figure = layout(inputs, title, height=HEIGHT if len(bars) > 1 else HEIGHT_ALONE, characters=CHARACTERS, right=40)
     figure["margin"]["l"] = 104
     figure["barmode"], figure["bargap"] = "stack", 1 - BAR
-    figure["xaxis"] = source_axis("GiB of one GPU", source, range=[0, max(total, taken) * 1.005])
+    most = max(total, taken)
+    figure["xaxis"] = source_axis("GiB of one GPU", source, range=[0, most * 1.005], **linear_ticks(most, MOST_TICKS))
     ends = [len(bars) - 0.42, TOP]  # the words below a bar take more room than those over it
     figure["yaxis"] = axis("", range=ends, ticks="", gridcolor="@paper", type="category")
-    figure["shapes"] = [_total_line(total, row) for row in range(len(bars))]
+    figure["shapes"] = [_total_line(total, row, ends) for row in range(len(bars))]
     figure["annotations"] += [label for row, bar in enumerate(bars) for label in _words(row, bar)]
     figure["annotations"].append(_total_words(total))
     data = [_piece(name, look, bars, max(total, taken)) for name, look in LOOKS.items()]
@@ -86,9 +88,11 @@ def gpu_memory_figure(bars: list[Bar], inputs: list[str], source: str, title: st
     return {"data": [trace for trace in data if max(trace["x"], default=0) > seen], "layout": figure}
 
 
-def _total_line(total: float, row: int) -> Figure:
-    ends = {"x0": total, "x1": total, "xref": "x", "y0": row - BAR * 0.6, "y1": row + BAR * 0.6, "yref": "y"}
-    return {"type": "line", "line": {"color": "@ink", "width": 1.5, "dash": "dot"}} | ends
+def _total_line(total: float, row: int, ends: list[float]) -> Figure:
+    """At the GPU's end, across one bar; in shares of the axes, as rows have no numbers of their own."""
+    first, last = ((ends[0] - (row + side * BAR * 0.6)) / (ends[0] - ends[1]) for side in (-1, 1))
+    at = {"x0": total, "x1": total, "xref": "x", "y0": first, "y1": last, "yref": "paper"}
+    return {"type": "line", "line": {"color": "@ink", "width": 1.5, "dash": "dot"}, **at}
 
 
 def _total_words(total: float) -> Figure:

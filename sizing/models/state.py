@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+from sizing.models.kv import heads_here
 from sizing.models.refusal import ModelRefusedError
 
 
@@ -141,8 +142,8 @@ class SconvState(_Frozen):
 
     def shapes(self, tp: int) -> Shapes:
         """Six tensors of kernel - 1 rows: twice the full KV width, twice the sliding one, twice hidden."""
-        full = max(1, self.kv_heads // tp) * self.head_dim
-        sliding = max(1, self.swa_kv_heads // tp) * self.swa_head_dim
+        full = heads_here(self.kv_heads, tp, 1) * self.head_dim
+        sliding = heads_here(self.swa_kv_heads, tp, 1) * self.swa_head_dim
         widths = (full, full, sliding, sliding, self.hidden, self.hidden)
         return Shapes(conv=tuple((self.kernel - 1, width) for width in widths), temporal=(0, 0, 0))
 

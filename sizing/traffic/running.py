@@ -20,6 +20,7 @@ from sizing.engine.slots import pin_from_slots, pin_is_ignored, slots_unpinned
 from sizing.engine.split import Split, solve_split
 from sizing.releases.flags import PIN, RATIO
 from sizing.scenario.inputs import Scenario
+from sizing.traffic.admission import Admitting, Declared, admitting
 from sizing.traffic.held import Held, demand, held, most_in_flight, needed, reach
 from sizing.traffic.mix import Mix
 
@@ -70,9 +71,17 @@ class Way(BaseModel):
     """What to set, as it is typed."""
     split: Split
     now: Served
+    """What KV holds."""
+    admitting: Served | None
+    """The same with what the engine keeps free at admission; None where no max_new_tokens is declared."""
     tail_doubled: Served
     outputs_doubled: Served | None
     """None where input and output are not known apart."""
+
+    @property
+    def served(self) -> Served:
+        """What runs: as the engine admits, where it is declared what requests may generate."""
+        return self.admitting or self.now
 
 
 class Traffic(NamedTuple):
@@ -93,17 +102,28 @@ class Traffic(NamedTuple):
     """What the split that is set would run with every request counted at its whole length [requests per rank]."""
     never: int
     """Requests of the traffic that are longer than the KV pool of the split that is set: none of them ever ends."""
+    declared: Declared | None = None
+    """What requests declare as max_new_tokens; None: nothing is kept free for it here."""
 
     def way(self, name: WayName) -> Way | None:
         """The way of that name; None where the engine refuses it."""
         return next((way for way in self.ways if way.name == name), None)
 
 
-def traffic_of(scenario: Scenario, mix: Mix, risk: float) -> Traffic:
-    """Traffic on a deployment, whose L becomes the mean length. Raises RefusedError where its flags are refused."""
+def traffic_of(scenario: Scenario, mix: Mix, risk: float, declared: Declared | None = None) -> Traffic:
+    """Traffic on a deployment, whose L becomes the mean length; `declared` is what requests may generate. Raises
+    RefusedError where its flags are refused.
+    """
+    if mix.outputs is None:
+        declared = None
     scenario, one, risks = _at_mean(for_flags(scenario), mix), held(mix.spans), around(risk)
     sizing = solve(scenario)
-    optimum = best_split(rank_of(scenario), lambda requests: needed(one, requests, risks)[1], flag_ratio(sizing.r_star))
+    room = admitting(one, mix, declared, page_of(sizing))
+    optimum = best_split(
+        rank_of(scenario),
+        lambda requests: needed(room.one, requests, risks)[1] + room.extra,
+        flag_ratio(sizing.r_star),
+    )
     now = sizing.now if isinstance(sizing.now, Split) else None
     return Traffic(
         sizing=sizing,
@@ -111,8 +131,9 @@ def traffic_of(scenario: Scenario, mix: Mix, risk: float) -> Traffic:
         one=one,
         risk=risk,
         optimum=optimum,
-        ways=_ways(sizing, optimum, mix, risk),
+        ways=_ways(sizing, optimum, mix, risk, declared),
         whole=_whole(now, mix, risk) if now else None,
+        declared=declared,
         never=int(mix.lengths.counts[mix.lengths.values > now.kv_tokens].sum()) if now else 0,
     )
 
@@ -120,7 +141,7 @@ def traffic_of(scenario: Scenario, mix: Mix, risk: float) -> Traffic:
 def busiest_of(traffic: Traffic) -> Traffic | None:
     """The same deployment solved for the requests of the busiest hour; None where the file has no such hour."""
     busiest = traffic.mix.busiest
-    return None if busiest is None else traffic_of(traffic.sizing.scenario, busiest, traffic.risk)
+    return None if busiest is None else traffic_of(traffic.sizing.scenario, busiest, traffic.risk, traffic.declared)
 
 
 def _whole(split: Split, mix: Mix, risk: float) -> int:
@@ -141,9 +162,16 @@ def around(risk: float) -> tuple[float, float, float]:
     return risk / MODEL_ERROR, risk, risk * MODEL_ERROR
 
 
-def serve(split: Split, one: Held, risk: float) -> Served:
-    """What runs of requests that hold what `one` says; `risk` is the share of time [-] in which KV may overflow."""
-    tokens, sought = split.kv_tokens, max(SOUGHT, BEYOND * split.admitted)
+def page_of(sizing: Sizing) -> int:
+    """Tokens of one page, logical."""
+    return int(rank_of(sizing.scenario).page_size) * sizing.scenario.dcp_size
+
+
+def serve(split: Split, one: Held, risk: float, extra: int = 0) -> Served:
+    """What runs of requests that hold what `one` says; `risk` is the share of time [-] in which KV may overflow, and
+    `extra` tokens of it are kept free.
+    """
+    tokens, sought = max(split.kv_tokens - extra, 0), max(SOUGHT, BEYOND * split.admitted)
     overflow, missing = _short(one, split.admitted, tokens)
     least, by_kv, most = (most_in_flight(one, tokens, around(risk), at, sought) for at in range(3))
     return Served(
@@ -167,14 +195,17 @@ def _short(one: Held, requests: int, tokens: int) -> tuple[float, float]:
     return overflow, found.missing(tokens) / overflow if overflow else 0.0
 
 
-def _ways(sizing: Sizing, optimum: Optimum | None, mix: Mix, risk: float) -> tuple[Way, ...]:
+def _ways(sizing: Sizing, optimum: Optimum | None, mix: Mix, risk: float, declared: Declared | None) -> tuple[Way, ...]:
     """Every way that the engine accepts, also where two of them are the same."""
     found: tuple[tuple[WayName, str | None, object], ...] = (
         ("as set", flag_now(sizing), sizing.now),
         ("best for this traffic", *_best(sizing, optimum)),
         ("r* of the mean length", f"{RATIO} {ratio_text(flag_ratio(sizing.r_star))}", sizing.balanced),
     )
-    return tuple(_way(name, flag, split, mix, risk) for name, flag, split in found if flag and isinstance(split, Split))
+    room = admitting(held(mix.spans), mix, declared, page_of(sizing)) if declared else None
+    return tuple(
+        _way(name, flag, split, mix, risk, room) for name, flag, split in found if flag and isinstance(split, Split)
+    )
 
 
 def _best(sizing: Sizing, optimum: Optimum | None) -> tuple[str | None, Split | Refusal | None]:
@@ -191,13 +222,14 @@ def _best(sizing: Sizing, optimum: Optimum | None) -> tuple[str | None, Split | 
     return f"{RATIO} {stated_ratio_text(ratio)}", solve_split(rank, ratio, slots_unpinned(rank, ratio))
 
 
-def _way(name: WayName, flag: str, split: Split, mix: Mix, risk: float) -> Way:
+def _way(name: WayName, flag: str, split: Split, mix: Mix, risk: float, room: Admitting | None) -> Way:
     longer, outputs = held(mix.tail_doubled), mix.outputs_doubled
     return Way(
         name=name,
         flag=flag,
         split=split,
         now=serve(split, held(mix.spans), risk),
+        admitting=serve(split, room.one, risk, room.extra) if room else None,
         tail_doubled=serve(split, longer, risk),
         outputs_doubled=serve(split, held(outputs), risk) if outputs else None,
     )
@@ -210,7 +242,7 @@ def carriers_of(traffic: Traffic) -> tuple[Carrier, ...]:
     """The ways to set a server for this traffic, with what each runs at the risk; the best of them is the last."""
     ranks = traffic.sizing.scenario.attn_dp_size
     found = [
-        Carrier(name, way.flag, way.now.runs * ranks)
+        Carrier(name, way.flag, way.served.runs * ranks)
         for of, name in _IN_A_FLEET.items()
         for way in traffic.ways
         if way.name == of

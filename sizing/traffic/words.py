@@ -10,9 +10,10 @@ from sizing.basics.units import count, number, percent, ratio_range_text, reques
 from sizing.engine.slots import pin_is_ignored
 from sizing.explain.launch_flags import pin_words
 from sizing.scenario.rest import condition
+from sizing.traffic.admission import CLIP, SHARE, kept_free
 from sizing.traffic.held import Held
 from sizing.traffic.mix import Counts, Mix
-from sizing.traffic.running import LONG, MODEL_ERROR, Served, Traffic, Way, WayName, busiest_of
+from sizing.traffic.running import LONG, MODEL_ERROR, Served, Traffic, Way, WayName, busiest_of, page_of
 from sizing.traffic.sessions import Residency, Room
 from sizing.traffic.times import EPOCH, HOUR, Times
 
@@ -36,12 +37,12 @@ def _runs(traffic: Traffic) -> str:
     at, where = f"at {percent(traffic.risk)} risk", condition(traffic.sizing.scenario)
     if best is None:
         return f"No split runs a request of this traffic {at}{ranks(traffic)}{where}."
-    most, any_split = best.now.runs, traffic.optimum.unspared if traffic.optimum else 0
+    most, any_split = best.served.runs, traffic.optimum.unspared if traffic.optimum else 0
     more = f" ({count(any_split)} with no slot to spare)" if any_split > most else ""
     if now is None:
         said = f"As set SGLang would refuse to start; the best split runs {requests_text(most)}{ranks(traffic)}"
         return f"{said}{more} of this traffic {at}{where}."
-    runs = now.now.runs
+    runs = now.served.runs
     said = f"{requests_text(runs)}{ranks(traffic)} of this traffic {'runs' if runs == 1 else 'run'} {at}"
     if most > runs:
         return f"{said}, the best split runs {count(most)}{more}{where}."
@@ -70,10 +71,8 @@ def whose(traffic: Traffic) -> str:
     """What the numbers are of, and which L they are at."""
     scenario = traffic.sizing.scenario
     own = "Requests, slots and tokens are those of one rank, what is set is of the whole deployment. "
-    return (
-        f"{own if scenario.attn_dp_size > 1 else ''}L is here the mean length of the traffic, {count(scenario.L)}; the "
-        "L that is set counts for a balanced split alone, which stays as it was balanced there."
-    )
+    mean = f"This page uses the traffic's mean, {count(scenario.L)} tokens."
+    return f"{own if scenario.attn_dp_size > 1 else ''}{mean}"
 
 
 def reasons(traffic: Traffic) -> str:
@@ -150,9 +149,28 @@ def way_rows(traffic: Traffic) -> list[tuple[str, ...]]:
             _ranged(way.now),
             count(way.now.runs),
             percent(way.now.overflow),
+            *((count(way.admitting.runs),) if way.admitting else ()),
         )
         for way in traffic.ways
     ]
+
+
+def way_columns(traffic: Traffic) -> tuple[str, ...]:
+    """Of the table of ways to split; one more where it is declared what requests may generate."""
+    return (*WAY_COLUMNS, *(("runs as admitted",) if traffic.declared else ()))
+
+
+def admission_words(traffic: Traffic) -> str:
+    """What the engine keeps free at admission, and what that makes of what runs; empty where nothing is declared."""
+    now, outputs = traffic.way("as set"), traffic.mix.outputs
+    if traffic.declared is None or now is None or now.admitting is None or outputs is None:
+        return ""
+    kept = kept_free(outputs, traffic.declared, page_of(traffic.sizing))
+    return (
+        f"With {traffic.declared.words} declared, {requests_text(now.admitting.runs)} run; with nothing kept free, "
+        f"{count(now.now.runs)}. At admission {count(kept.next)} tokens are kept free for the next request and "
+        f"{count(kept.each)} for each that runs: {percent(SHARE)} of what it may still generate, up to {count(CLIP)}."
+    )
 
 
 def _ranged(served: Served) -> str:
@@ -200,11 +218,12 @@ def _held_cells(one: Held) -> tuple[str, ...]:
 # What the engine keeps free: PrefillAdder.add_one_req of sgl-project/sglang, schedule_policy.py; what it does to a mix:
 # test_what_the_engine_keeps_free_is_kv_less in tests/test_traffic_replay.py.
 NOT_MODELLED = (
-    "Not modelled. The engine admits a request only where its input and its max_new_tokens (at most 4,096 of them) are "
-    "free beside a share of what the others may still generate: with max_new_tokens far above what is generated fewer "
-    "run than said here, and fewer are retracted. Prefill takes time, in which a request holds KV and generates "
-    "nothing. Requests that share a prefix hold it once; here each holds its own. KV is handed out in whole pages: up "
-    "to page_size - 1 tokens more for each request. The queue is never empty: with fewer requests less KV is in use."
+    "Not modelled unless max_new_tokens is declared: the engine admits a request only where its input and its "
+    "max_new_tokens (at most 4,096 of them) are free beside a share of what the others may still generate, so with "
+    "max_new_tokens far above what is generated fewer run, and fewer are retracted. Not modelled at all: prefill takes "
+    "time, in which a request holds KV and generates nothing. Requests that share a prefix hold it once; here each "
+    "holds its own. KV is handed out in whole pages: up to page_size - 1 tokens more for each request. The queue is "
+    "never empty: with fewer requests less KV is in use."
 )
 
 

@@ -8,6 +8,7 @@ from pydantic import Field, ValidationError
 
 from sizing.basics.problems import Problem, from_validation
 from sizing.scenario.inputs import MAX_L, MAX_REQUESTS, Tokens, Whole
+from sizing.traffic.admission import Declared
 from sizing.traffic.mix import Mix
 from sizing.traffic.shapes import LogNormal, mix_of_shape
 from sizing.traffic.times import Times
@@ -23,6 +24,8 @@ LABELS = {
     "median_output": "Output, median [tokens]",
     "p95_output": "Output, p95 [tokens]",
     "risk_percent": "Risk that KV overflows [%]",
+    "max_new_tokens": "Declared max_new_tokens [tokens]",
+    "max_new_margin": "or its margin above the output [tokens]",
     "idle_sessions": "Sessions between turns, all ranks",
     "checkpoints": "States that each keeps [slots]",
     "session_tokens": "KV that each keeps [tokens]",
@@ -36,6 +39,10 @@ class Workload(LogNormal):
     """The four numbers above count for “log-normal” alone."""
     risk_percent: Annotated[float, Field(ge=0.01, le=50, allow_inf_nan=False)] = 1.0
     """The share of time in which KV may overflow [%]."""
+    max_new_tokens: Annotated[Tokens, Field(ge=1, le=MAX_L)] | None = None
+    """What every request declares it may generate [tokens]; None: not said, so nothing is kept free for it."""
+    max_new_margin: Annotated[Tokens, Field(ge=0, le=MAX_L)] | None = None
+    """The same as a margin above what each really generates [tokens]; counts where max_new_tokens is not stated."""
     idle_sessions: Annotated[Whole, Field(ge=0, le=MAX_REQUESTS)] | None = None
     """Sessions between turns [of the deployment]; None is what the times of a file show, else none."""
     checkpoints: Annotated[Whole, Field(ge=1, le=1024)] = 1
@@ -43,6 +50,13 @@ class Workload(LogNormal):
     session_tokens: Annotated[Tokens, Field(ge=1, le=MAX_L)] | None = None
     """KV that each keeps [tokens]; None is what the sessions of a file that wait have, else the mean length of the
     traffic."""
+
+    @property
+    def declared(self) -> Declared | None:
+        """What requests declare; None where neither number is stated."""
+        if self.max_new_tokens is None and self.max_new_margin is None:
+            return None
+        return Declared(self.max_new_tokens, self.max_new_margin)
 
     @property
     def risk(self) -> float:

@@ -1,7 +1,7 @@
 """How fast are the lines of a running server read from a file, and how much memory does that take?
 
-The log is made here: decode lines of one rank, each with its own numbers, or with `--mixed` those of four ranks among
-prefill lines, an access log and retractions. Reading runs in a process of its own on one core, so that its peak memory
+It is read as the command and the page read it, for boots as well. The log is made here: decode lines of one rank, each
+with its own numbers, or with `--mixed` those of four ranks among prefill lines, an access log and retractions. Reading runs in a process of its own on one core, so that its peak memory
 is its own; a process that only imports the package says how much of that is Python and its libraries. Points of the
 figure are counted too.
 
@@ -27,7 +27,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from sizing.server import read_server_file
+from sizing.bootlog.text import chunks_of
+from sizing.server.texts import read_texts
 from tests.server_texts import Moment, Server
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,7 +63,7 @@ def write(path: Path, lines: int, mixed: bool) -> None:
 def read_here(path: Path | None) -> None:
     """In a process of its own: read the file, or nothing, and print seconds, peak memory and what was found."""
     begin = time.process_time()
-    facts = read_server_file(path) if path else None
+    facts = read_texts([chunks_of(path)]).facts if path else None
     seconds = time.process_time() - begin
     main = facts.main if facts else None
     print(

@@ -1,14 +1,19 @@
 """How the modules of `sizing/` hang together: modules, packages, arrows, circles, and how far arrows reach.
 
 An arrow is one module importing another of `sizing/`, counted once, imports inside functions included; a circle is a
-set of modules of which each reaches every other. The exit code is 1 where there is a circle. Another checkout is named
-to compare, such as one made by `git archive <revision> | tar -x -C <folder>`.
+set of modules of which each reaches every other. The exit code is 1 where there is a circle. To compare, name folders
+of other checkouts, or revisions of this one.
 
-    python tests/bench/structure.py [folder ...]
+    python tests/bench/structure.py [folder or revision ...]
 """
 
 import ast
+import io
+import subprocess
 import sys
+import tarfile
+import tempfile
+from contextlib import ExitStack
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -50,13 +55,29 @@ def acyclic(arrows: dict[str, set[str]]) -> bool:
     return True
 
 
+def checkout(name: str, folders: ExitStack) -> Path:
+    """The folder of that name, or one with the core as it was in that revision."""
+    if Path(name).is_dir():
+        return Path(name)
+    packed = subprocess.run(["git", "archive", name, "sizing"], cwd=HERE, check=True, capture_output=True).stdout
+    folder = Path(folders.enter_context(tempfile.TemporaryDirectory()))
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
 def main() -> int:
     """Print one row a checkout."""
-    roots = [Path(name) for name in sys.argv[1:]] or [HERE]
+    with ExitStack() as folders:
+        return measured({name: checkout(name, folders) for name in sys.argv[1:] or [str(HERE)]})
+
+
+def measured(roots: dict[str, Path]) -> int:
+    """The table; 1 where there is a circle, else 0."""
     heads = f"{'modules':>9}{'at top':>8}{'packages':>10}{'arrows':>8}{'between rooms':>15}{'circles':>9}"
     print(f"{'checkout':32}{heads}")
     good = True
-    for root in roots:
+    for said, root in roots.items():
         known = modules_of(root)
         arrows = {name: imported(path, known) - {name} for name, path in known.items()}
         rooms = {(room(a), room(b)) for a, targets in arrows.items() for b in targets if room(a) != room(b)}
@@ -65,7 +86,7 @@ def main() -> int:
         whole = acyclic(arrows)
         good &= whole
         print(
-            f"{str(root)[-31:]:32}{len(known):>9}{top:>8}{packages:>10}{sum(map(len, arrows.values())):>8}"
+            f"{said[-31:]:32}{len(known):>9}{top:>8}{packages:>10}{sum(map(len, arrows.values())):>8}"
             f"{len(rooms):>15}{'none' if whole else 'some':>9}"
         )
     return 0 if good else 1

@@ -23,7 +23,7 @@ def exact(page: Page) -> Locator:
 
 def verdict(page: Page) -> str:
     """The first line of the page."""
-    return page.locator('[data-testid="stMain"] h3').first.inner_text()
+    return page.locator('[data-testid="stMain"] h1').first.inner_text()
 
 
 def press(page: Page, label: str, key: str) -> None:
@@ -140,6 +140,19 @@ def test_a_wrong_link_is_reported_as_text(page: Page, base_url: str) -> None:
     expect(page.get_by_text("L must be a whole number, not “abc”. L stays at 9216.")).to_be_visible()
     expect(page.get_by_text("28 requests run at L = 9,216")).to_be_visible()
     assert page.locator('[data-testid="stMain"] img').count() == 0
+
+
+def test_what_one_moves_stands_in_sight(page: Page, base_url: str) -> None:
+    """In the order of the task, whole on a laptop's screen, without scrolling the sidebar."""
+    open_balance(page, base_url)
+    order = ("model", "gpu", "mamba_ssm_dtype", "rest_gib", "L", "D", "split", "mamba_full_memory_ratio", "dcp_size")
+    tops = [box["y"] for name in order if (box := page.locator(f".st-key-{name}").bounding_box())]
+    assert len(tops) == len(order)
+    assert tops == sorted(tops)
+    for name in (*order, "kv_cache_dtype", "max_running_requests"):
+        box = page.locator(f".st-key-{name}").bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= 900, name
 
 
 def test_typed_inputs_survive_a_visit_to_the_other_page(page: Page, base_url: str) -> None:

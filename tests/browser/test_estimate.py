@@ -29,6 +29,11 @@ class Actions:
         field.press("Enter")
         self.settle()
 
+    def unfold(self, group: str) -> None:
+        """A group of inputs opened."""
+        self.count += 1
+        self.page.get_by_test_id("stSidebar").get_by_text(group, exact=True).click(timeout=SECONDS)
+
     def slide(self, slider: str, steps: int) -> None:
         """A slider moved so many stops in one go."""
         self.count += 1
@@ -52,6 +57,7 @@ def test_six_actions_to_a_defended_answer(page: Page, base_url: str) -> None:
     person = Actions(page)
     person.choose("Model", "Qwen3.5-397B-A17B")
     person.choose("GPU", "H200 141")
+    person.unfold("Memory before the boot")
     person.choose("Checkpoint", "FP8")
     person.type("L, exact", "32K")
     person.slide("D, draft tokens", 4)

@@ -25,7 +25,7 @@ SHOWN = """async (name) => {
   for (let frame = 0; frame < 2; frame++) await new Promise((resolve) => requestAnimationFrame(resolve));
   return [
     document.querySelector(`[data-figure="${name}"] .hand-label`).innerText,
-    document.querySelector('[data-testid="stMain"] h3').innerText,
+    document.querySelector('[data-testid="stMain"] h1').innerText,
   ];
 }"""
 
@@ -82,7 +82,7 @@ def test_every_number_under_a_drag_is_solved(page: Page, base_url: str, name: st
         assert shown == wanted | {"numbers": re.sub("</?b>", "", wanted["numbers"])}, f"{field} = {value}"
     last = label.partition("\n")[0].partition(" = ")[2].replace(",", "")
     page.wait_for_url(re.compile(rf"[?&]{field}={re.escape(last)}(&|$)"))
-    expect(page.locator('[data-testid="stMain"] h3').first).to_have_text(headline)
+    expect(page.locator('[data-testid="stMain"] h1').first).to_have_text(headline)
     expect(page.locator(f'[data-figure="{figure}"] .hand-label')).to_be_hidden()
     assert expected(moved(scenario, field, last))["headline"] == headline
 
@@ -100,7 +100,7 @@ def test_escape_takes_a_drag_back(page: Page, base_url: str) -> None:
     open_balance(page, base_url)
     take_hold(page, "crossing")
     page.mouse.move(axes(page, "crossing")["x"] + 40, 500, steps=3)
-    expect(page.locator('[data-testid="stMain"] h3').first).not_to_contain_text("L = 9,216")
+    expect(page.locator('[data-testid="stMain"] h1').first).not_to_contain_text("L = 9,216")
     page.keyboard.press("Escape")
     assert verdict(page) == "51 requests run at L = 9,216: the state pool binds."
     page.mouse.up()
@@ -125,7 +125,7 @@ def test_a_click_and_keys_set_l_and_back_undoes_them(page: Page, base_url: str) 
     assert verdict(page) != headline
     page.go_back()
     page.wait_for_url(clicked)
-    expect(page.locator('[data-testid="stMain"] h3').first).to_have_text(headline)
+    expect(page.locator('[data-testid="stMain"] h1').first).to_have_text(headline)
     page.go_back()
     expect(page.get_by_text("51 requests run at L = 9,216")).to_be_visible()
     page.go_forward()
@@ -151,14 +151,14 @@ def test_the_slider_is_followed_while_it_is_dragged(page: Page, base_url: str) -
     page.mouse.move(track["x"] + track["width"] * 0.5, height)
     page.mouse.down()
     page.mouse.move(track["x"] + track["width"] * 0.8, height, steps=4)
-    expect(page.locator('[data-testid="stMain"] h3').first).to_contain_text("the KV pool binds")
+    expect(page.locator('[data-testid="stMain"] h1').first).to_contain_text("the KV pool binds")
     assert "L=" not in page.url
     label, headline = page.evaluate(SHOWN, "crossing")
     page.mouse.up()
     page.wait_for_url("**/?L=*")
     last = label.partition("\n")[0].partition(" = ")[2].replace(",", "")
     assert page.url.endswith(f"L={last}")
-    expect(page.locator('[data-testid="stMain"] h3').first).to_have_text(headline)
+    expect(page.locator('[data-testid="stMain"] h1').first).to_have_text(headline)
 
 
 def test_both_inputs_of_a_sweep_are_dragged(page: Page, base_url: str) -> None:

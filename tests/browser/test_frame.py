@@ -1,0 +1,117 @@
+"""The frame of every page: for a keyboard, a screen reader, a narrow window, a slide; and nothing lost on the way."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_balance import SECONDS, open_balance
+
+PAGES = ("", "target", "traffic", "log", "compare", "model", "reference")
+KEPT = 'kept={"scenarios":[{},{"dcp_size":4}]}'
+# What is wider than the window, and code that is cut: a flag that lacks its end may still look valid.
+WIDER = """() => [document.documentElement, document.querySelector('[data-testid="stMain"]')]
+  .filter((element) => element.scrollWidth > element.clientWidth + 1).length"""
+CUT = """() => [...document.querySelectorAll('[data-testid="stMain"] pre, [data-testid="stMain"] code')]
+  .filter((element) => element.offsetParent && element.scrollWidth > element.clientWidth + 1
+    && getComputedStyle(element).overflowX !== 'visible').map((element) => element.textContent)"""
+
+
+# Words smaller than 20 px on a slide; figures are drawn larger by the zoom.
+SMALL = """() => [...document.querySelectorAll('[data-testid="stMain"] *')]
+  .filter((one) => one.checkVisibility() && !one.closest('.st-key-leave, [aria-hidden="true"]'))
+  .filter((one) => [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
+  .map((one) => [one.textContent.trim().slice(0, 40),
+    parseFloat(getComputedStyle(one).fontSize) * (one.closest('.figures') ? 1.7 : 1)])
+  .filter(([, size]) => size < 20)"""
+
+
+def open_page(page: Page, url: str) -> None:
+    """Load a page and wait until its first heading stands and nothing is still on its way."""
+    page.goto(url)
+    expect(page.get_by_role("heading", level=1).first).to_be_visible(timeout=SECONDS)
+    expect(page.locator('[data-testid="stSkeleton"]')).to_have_count(0, timeout=SECONDS)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_keeps_a_reader_out(page: Page, base_url: str, name: str) -> None:
+    """No serious finding of axe-core, headings from the first level on, and the answer within five stops of Tab."""
+    open_page(page, f"{base_url}/{name}?{KEPT}")
+    found = Axe().run(page)
+    serious = [item for item in found.response["violations"] if item["impact"] in ("serious", "critical")]
+    assert [(item["id"], [node["html"][:200] for node in item["nodes"][:3]]) for item in serious] == []
+    levels = page.locator('[data-testid="stMain"] :is(h1, h2, h3, h4)').evaluate_all(
+        "all => all.filter((one) => one.offsetParent).map((one) => Number(one.tagName[1]))"
+    )
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels)), levels
+    page.locator("body").focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the answer"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.tagName") == "H1"
+    page.keyboard.press("Tab")
+    assert page.evaluate("Boolean(document.activeElement.closest('[data-testid=stMain]'))")
+
+
+@pytest.mark.parametrize("width", [390, 720, 1024, 1440, 1920])
+def test_no_width_scrolls_sideways_or_cuts_a_flag(page: Page, base_url: str, width: int) -> None:
+    """Also at 200 % of a window of 1440 px, which is one of 720."""
+    page.set_viewport_size({"width": width, "height": 900})
+    for name in PAGES:
+        open_page(page, f"{base_url}/{name}?max_running_requests=30&{KEPT}")
+        assert page.evaluate(WIDER) == 0, name
+        assert page.evaluate(CUT) == [], name
+
+
+@pytest.mark.parametrize("name", ["", "compare"])
+def test_a_presented_page_is_one_frame(page: Page, base_url: str, name: str) -> None:
+    """At 1920 x 1080 nothing scrolls and no letter is smaller than 20 px; Escape leads back to the same scenario."""
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    open_page(page, f"{base_url}/{name}?D=4&{KEPT}&present=")
+    expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=SECONDS)
+    height = "document.querySelector('[data-testid=\"stMain\"]').scrollHeight"
+    assert page.evaluate(height) <= 1080
+    small = page.evaluate(SMALL)
+    assert small == []
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("link", name="Balance")).to_be_visible()
+    page.wait_for_url(lambda url: "present" not in url and "D=4" in url)
+
+
+def test_a_wrong_field_is_marked_and_the_last_answer_stays(page: Page, base_url: str) -> None:
+    """All wrong fields at once; the answer before stays, greyed, until the next right one."""
+    open_balance(page, f"{base_url}/?rest_gib=28.529")
+    for label, typed in (("L, exact", "0"), ("rest [GiB per rank]", "much")):
+        box = page.get_by_role("textbox", name=label)
+        box.fill(typed)
+        box.press("Enter")
+    expect(page.get_by_text("L must be 1 or more, not “0”.")).to_be_visible()
+    expect(page.get_by_text("rest must be a number, not “much”.")).to_be_visible()
+    for name in ("L", "rest_gib"):
+        below = f"getComputedStyle(document.querySelector('.st-key-{name}'), '::after').content"
+        page.wait_for_function(f"{below}.includes('must be')")
+    expect(page.locator(".st-key-stale h1")).to_have_text("51 requests run at L = 9,216: the state pool binds.")
+
+
+def test_what_is_kept_and_wanted_is_never_lost(page: Page, server: Callable[[], str]) -> None:
+    """Over page changes, a reload, back and forward, and on another server by the address alone."""
+    open_page(page, f"{server()}/?L=16384&want=96")
+    page.get_by_role("button", name="Keep (0)").click()
+    expect(page.get_by_role("button", name="Keep (1)")).to_be_visible()
+    page.wait_for_url("**kept=**")
+    page.get_by_role("link", name="Compare").click()
+    expect(page.get_by_text("1 is kept")).to_be_visible()
+    page.reload()
+    expect(page.get_by_text("1 is kept")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_text("at L = 16,384").first).to_be_visible()
+    page.go_forward()
+    expect(page.get_by_text("1 is kept")).to_be_visible()
+    address: Any = page.url.partition("/compare")[2]
+    open_page(page, f"{server()}/target{address}")
+    expect(page.get_by_role("textbox", name="Wanted requests at L = 16,384")).to_have_value("96")
+    expect(page.get_by_role("button", name="Keep (1)")).to_be_visible()
