@@ -74,7 +74,7 @@ def balance(scenario: Scenario) -> None:
             "crossing": hand_over_context(sizing),
             "ratio": hand_over_ratio(sizing, ratios_drawn(sizing).tolist()),
         },
-        headline=headline,
+        headline="" if one else headline,  # what follows a hand is the static split
     )
     show_automatic(scenario)
     show_words("\n\n".join((*(unified_words(one) if one else ()), below(sizing))), key="below")

@@ -30,7 +30,7 @@ function write(element, words) {
 
 // The page's first line, as the one text that holds it: only its characters change, the element stays the page's own.
 function textOf(main, words) {
-  for (const heading of main?.querySelectorAll("h1, h3") ?? []) {
+  for (const heading of main?.querySelectorAll("h1, h2, h3") ?? []) {
     const walk = document.createTreeWalker(heading, NodeFilter.SHOW_TEXT);
     while (walk.nextNode()) if (walk.currentNode.data === words) return walk.currentNode;
   }

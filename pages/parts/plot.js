@@ -94,7 +94,7 @@ function draw(root, name, data, take) {
     element.drawn = drawn;
     element.wide ||= element.clientWidth;
     element.pending = true;
-    if (isZoomed(element) || !drawStill(element, drawn, element.wide)) plotNow(element);
+    if (!figure.still || isZoomed(element) || !drawStill(element, drawn, element.wide)) plotNow(element);
   }
   element.hand ??= handOn(element);
   element.hand.drawn(figure.hand, data.headline, figure.data[0]?.z, take);
@@ -143,7 +143,7 @@ function refit(root) {
     const wide = element.clientWidth;
     if (!element.drawn || !wide || Math.abs(element.wide - wide) <= 1) continue;
     element.wide = wide;
-    if (element.pending) drawStill(element, element.drawn, wide);
+    if (element.still?.isConnected) drawStill(element, element.drawn, wide);
     if (element.synced) window.Plotly.relayout(element, { width: wide });
     element.hand?.redrawn();
   }

@@ -34,6 +34,7 @@ WIDE = (
     "ways",
     "ways_dearer",
 )  # over the whole width; the others stand in two columns
+STILL = ("crossing", "ratio", "memory")  # drawn by still.js first: they follow a slider
 GAP = 16  # [px] between figures, as in plot.css
 PLOTLY = Path(plotly.__file__).parent / "package_data"  # of the plotly package
 SCRIPT = "plotly.min.js"
@@ -74,7 +75,9 @@ def show_figures(
             "palettes": {"light": LIGHT, "dark": DARK},
             "headline": headline,
             "figures": {
-                name: figure | {"alt": alt, "config": _config(name), "hand": hands.get(name), "wide": name in WIDE}
+                name: figure
+                | {"alt": alt, "config": _config(name), "hand": hands.get(name)}
+                | {"wide": name in WIDE, "still": name in STILL}
                 for name, (figure, alt) in figures.items()
             },
         }

@@ -1,6 +1,6 @@
 // A figure as a still picture: drawn at once from the dictionary that Plotly gets, in a few milliseconds and without
 // plotly.js. Plotly draws the same below it when the page has time, and then the still goes (plot.js). It draws what
-// Balance's figures are made of, where Plotly draws it; of a figure with anything else it says that it cannot.
+// the figures that plot.py names are made of, where Plotly draws it.
 
 const ASCENT = 0.984, DESCENT = 0.273, LEADING = 1.3; // of the font's size: Source Sans, and Plotly's lines
 const TICK = 5; // [px]
@@ -46,7 +46,8 @@ function textAt(lines, x, y, { size, color, anchor, weight, turn }) {
 }
 
 const ANCHOR = { left: "start", center: "middle", right: "end" };
-const dashes = ({ dash, width }) => dash === "dash" ? ` stroke-dasharray="${3 * Math.max(width, 3)}"` : dash === "dot" ? ` stroke-dasharray="${Math.max(width, 3)}"` : "";
+const DASHES = { dot: [1, 1], dash: [3, 3], dashdot: [3, 1, 1, 1] }; // times the width, which counts as 3 at least
+const dashes = ({ dash, width }) => !dash || dash === "solid" ? "" : ` stroke-dasharray="${DASHES[dash].map((length) => length * Math.max(width, 3))}"`;
 const rounded = (value) => Math.round(value * 100) / 100;
 
 // One axis: where its values stand [px] inside the axes, with the names that a hand asks Plotly's axes by.
@@ -183,7 +184,8 @@ function heading({ title }) {
     + textAt(lines, left, 59.2, { size: title.subtitle.font.size, color: title.subtitle.font.color, anchor: "start" });
 }
 
-// The picture's parts, each as markup, and its axes; null where it holds what is not drawn here.
+// The picture's parts, each as markup, and its axes; null where a text holds markup that is not drawn here, or the axes
+// have no ticks of their own.
 function pictureOf({ data, layout }, width, name) {
   const { margin, font, height } = layout, xspec = layout.xaxis, yspec = layout.yaxis;
   if (!xspec?.range || !yspec?.range || !xspec.ticktext) return null;

@@ -17,7 +17,12 @@ CLIPPED = """() => [...document.querySelectorAll('[data-figure]')].flatMap((figu
 
 # Two labels of one figure that cover each other by more than a stroke, axis labels among them.
 OVERLAPPING = """() => [...document.querySelectorAll('[data-figure]')].flatMap((figure) => {
-  const texts = [...figure.querySelectorAll('svg text')].map((text) => [text, text.getBoundingClientRect()])
+  const disc = (box) => {  // of the dot, a letter in a larger box
+    const x = (box.left + box.right) / 2, y = (box.top + box.bottom) / 2;
+    return { width: 14, left: x - 7, right: x + 7, top: y - 7, bottom: y + 7 };
+  };
+  const texts = [...figure.querySelectorAll('svg text')].map((text) =>
+    [text, text.textContent === '●' ? disc(text.getBoundingClientRect()) : text.getBoundingClientRect()])
     .filter(([text, box]) => box.width && text.textContent.trim());
   return texts.flatMap(([one, a], index) => texts.slice(index + 1).filter(([, b]) =>
     Math.min(a.right, b.right) - Math.max(a.left, b.left) > 3
