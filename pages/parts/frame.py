@@ -152,7 +152,7 @@ def _address() -> str:
 
 
 def _present() -> None:
-    state.note(WHOLE, True)  # the frame goes, and not the page alone
+    state.note(state.WHOLE, True)  # the frame goes, and not the page alone
     st.query_params.from_dict({**state.noted("link", {}), PRESENT: ""})
 
 
