@@ -85,12 +85,15 @@ def test_a_presented_page_is_one_frame(page: Page, base_url: str, name: str) -> 
 def test_a_wrong_field_is_marked_and_the_last_answer_stays(page: Page, base_url: str) -> None:
     """All wrong fields at once; the answer before stays, greyed, until the next right one."""
     open_balance(page, f"{base_url}/?rest_gib=28.529")
-    for label, typed in (("L, exact", "0"), ("rest [GiB per rank]", "much")):
+    for label, typed, sentence in (
+        ("L, exact", "0", "L must be 1 or more, not “0”."),
+        ("rest [GiB per rank]", "much", "rest must be a number, not “much”."),
+    ):
         box = page.get_by_role("textbox", name=label)
         box.fill(typed)
         box.press("Enter")
+        expect(page.get_by_text(sentence)).to_be_visible()
     expect(page.get_by_text("L must be 1 or more, not “0”.")).to_be_visible()
-    expect(page.get_by_text("rest must be a number, not “much”.")).to_be_visible()
     for name in ("L", "rest_gib"):
         below = f"getComputedStyle(document.querySelector('.st-key-{name}'), '::after').content"
         page.wait_for_function(f"{below}.includes('must be')")
