@@ -1,9 +1,9 @@
 """How fast are the lines of a running server read from a file, and how much memory does that take?
 
 It is read as the command and the page read it, for boots as well. The log is made here: decode lines of one rank, each
-with its own numbers, or with `--mixed` those of four ranks among prefill lines, an access log and retractions. Reading runs in a process of its own on one core, so that its peak memory
-is its own; a process that only imports the package says how much of that is Python and its libraries. Points of the
-figure are counted too.
+with its own numbers, or with `--mixed` those of four ranks among prefill lines, an access log and retractions. Reading
+runs in a process of its own on one core, so that its peak memory is its own; a process that only imports the package
+says how much of that is Python and its libraries. Points of the figure are counted too.
 
 How to read it: MB/s depends on the machine (processor time is what it divides by); memory must stay below 300 MB.
 "right" is whether the pool that the log starved was named. The exit code is always 0.
