@@ -278,10 +278,16 @@ def downloads(page: AppTest) -> list[str]:
     return [button.proto.label for button in page.get("download_button")]
 
 
+def with_sheet(page: AppTest) -> AppTest:
+    """The page with what the bar holds under Sheet unfolded."""
+    page.run().session_state["sheet_of_this"] = True
+    return page.run()
+
+
 @pytest.mark.usefixtures("_no_pdf")
 def test_a_sheet_is_made_on_request(balance: AppTest) -> None:
     """The button makes it; a change of the scenario takes it away again."""
-    page = balance.switch_page("pages/compare.py").run()
+    page = with_sheet(balance.switch_page("pages/compare.py"))
     assert downloads(page)[0] == "Result, JSON"
     page.button(key="make_sheet").click().run()
     assert not page.exception
@@ -296,7 +302,7 @@ def test_the_sheet_carries_what_is_kept_and_what_is_wanted() -> None:
     page = AppTest.from_file("../app.py", default_timeout=TIMEOUT)
     page.query_params[KEPT] = (kept_to_query(THREE) or {})[KEPT]
     page.query_params[WANT] = "96\n32K 16"
-    page = page.run().switch_page("pages/compare.py").run()
+    page = with_sheet(page.run().switch_page("pages/compare.py"))
     target = "the target of 96 requests of L = 9,216 and 16 requests of L = 32,768"
     assert f"On the sheet: the scenario of the sidebar, {target}, 3 scenarios side by side." in words(page)
     page.button(key="make_sheet").click().run()
@@ -316,7 +322,7 @@ def test_a_target_that_cannot_be_read_is_left_off_the_sheet() -> None:
     page.query_params[WANT] = "many"
     page.run()
     for name in ("pages/compare.py", "pages/target.py"):
-        page.switch_page(name).run()
+        with_sheet(page.switch_page(name))
         assert [warning.value for warning in page.warning] == [FAULTY]
         page.button(key="make_sheet").click().run()
         assert not page.exception

@@ -165,7 +165,7 @@ def check(page: AppTest, *forbidden: float) -> None:
     text = said(page)
     for gib in forbidden:
         assert str(gib) not in text
-    for heading in re.findall(r"^### (.*)$", text, re.MULTILINE):
+    for heading in re.findall(r"^# (.*)$", text, re.MULTILINE):
         if HEADLINE.search(heading):
             assert EXACT in heading, heading
 

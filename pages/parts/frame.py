@@ -16,7 +16,7 @@ from pages.parts import state
 from pages.parts.blocks import plain
 from pages.parts.carried import CARRIED, carried, left_out, read_carried
 from pages.parts.chrome import draw_frame, mark_wrong
-from pages.parts.inputs import WHOLE, Places, draw_inputs, draw_live
+from pages.parts.inputs import Places, draw_inputs, draw_live
 from pages.parts.kept import KEPT
 from pages.parts.presented import PRESENT, presented, style_presented
 from pages.parts.sheet import show_sheet
@@ -56,22 +56,26 @@ def show_page(title: str, body: Callable[[Scenario], None], counting: Collection
     draw_frame()
     if presented():
         st.button("Exit", key="leave", on_click=_leave, type="tertiary")
-    bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
+        links = st.empty()
+    else:
+        bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
+        links = bar.container(key="pages", horizontal=True, width="content")
+        _tools(bar)
     with st.sidebar:
         st.html(TIGHT)
         with st.container(gap="xsmall"):
             places = draw_inputs(counting)
-    _live(bar, places, body)
+    _live(links, places, body)
 
 
 @st.fragment
-def _live(bar: DeltaGenerator, places: Places, body: Callable[[Scenario], None]) -> None:
+def _live(links: DeltaGenerator, places: Places, body: Callable[[Scenario], None]) -> None:
     """What one explores by moving and all that follows: a move reruns this alone and leaves the other inputs standing.
 
     A hand on a figure may set other inputs too; then the whole page is drawn.
     """
-    if state.noted(WHOLE, False):
-        state.forget(WHOLE)
+    if state.noted(state.WHOLE):
+        state.forget(state.WHOLE)
         st.rerun()
     draw_live(places)
     found = read_scenario(state.hold())
@@ -80,15 +84,13 @@ def _live(bar: DeltaGenerator, places: Places, body: Callable[[Scenario], None])
         state.note("filled", {name: getattr(found, name) for name in FILLED})
         state.note("filled_of", found.model)
     if not presented():
-        _page_links(bar)
+        _page_links(links)
     if not isinstance(found, Scenario):
         if places.rest is not None:
             places.rest.empty()  # a fragment may write only to places that the last full run wrote to
         _marked(found)
-        _last(bar, body)
+        _last(body)
         return
-    if not presented():
-        _tools(bar, found)
     if places.rest is not None:
         _say_rest(places.rest, found)
     _report(found)
@@ -118,23 +120,28 @@ HELP = {
 }
 
 
-def _tools(bar: DeltaGenerator, scenario: Scenario) -> None:
-    """At the right of the bar: keep, link, present, sheet. The containers stand in the frame, so that a move of a
-    slider changes them in place.
+def _tools(bar: DeltaGenerator) -> None:
+    """At the right of the bar: keep, link, present, sheet. A move does not send them again: what they are of is asked
+    for when one of them is pressed.
     """
     kept = state.noted_first(KEPT, [])
-    full, most = len(kept) >= MOST, MOST
+    full = len(kept) >= MOST
     words = f"Keep ({len(kept)}, full)" if full else f"Keep ({len(kept)})"
-    help_ = HELP["keep"].format(most=most)
-    bar.button(words, key="keep", disabled=full, on_click=_keep, args=(scenario,), type="tertiary", help=help_)
-    with bar.popover("Link", type="tertiary", key="link_of_this"):
-        st.markdown("The address of this page opens all of it again, here and on a fresh server.")
-        st.code(_address(), language=None, wrap_lines=True)
-        if words := left_out():
-            st.warning(plain(words))
+    help_ = HELP["keep"].format(most=MOST)
+    bar.button(words, key="keep", disabled=full, on_click=_keep, type="tertiary", help=help_)
+    link = bar.popover("Link", type="tertiary", key="link_of_this", on_change="rerun")
+    if link.open:
+        with link:
+            st.markdown("The address of this page opens all of it again, here and on a fresh server.")
+            st.code(_address(), language=None, wrap_lines=True)
+            if words := left_out():
+                st.warning(plain(words))
     bar.button("Present", key="present", on_click=_present, type="tertiary", help=HELP["present"])
-    with bar.popover("Sheet", type="tertiary", key="sheet_of_this"):
-        show_sheet(scenario)
+    sheet = bar.popover("Sheet", type="tertiary", key="sheet_of_this", on_change="rerun")
+    scenario = state.noted(LAST)
+    if sheet.open and scenario is not None:
+        with sheet:
+            show_sheet(scenario)
 
 
 def _address() -> str:
@@ -152,8 +159,10 @@ def _leave() -> None:
     st.query_params.from_dict(state.noted("link", {}))
 
 
-def _keep(scenario: Scenario) -> None:
-    state.noted(KEPT).append(scenario)
+def _keep() -> None:
+    scenario = state.noted(LAST)
+    if scenario is not None:
+        state.noted(KEPT).append(scenario)
 
 
 @st.cache_resource
@@ -227,13 +236,11 @@ def _marked(problems: list[Problem]) -> None:
     mark_wrong({problem.where: problem.sentence for problem in problems})
 
 
-def _last(bar: DeltaGenerator, body: Callable[[Scenario], None]) -> None:
+def _last(body: Callable[[Scenario], None]) -> None:
     """The last answer, greyed, as long as an input is wrong; nothing that was entered is lost."""
     last = state.noted(LAST)
     if last is None:
         return
-    if not presented():
-        _tools(bar, last)
     st.caption("Below stands the last answer, without what is marked.")
     with st.container(key="stale"):
         body(last)

@@ -37,7 +37,6 @@ TYPED_BYTES = ""  # no model: how a scenario writes it
 OWN = "config.json: "  # how a scenario is named that came from a file
 # What one explores by moving, here or on a figure: a move redraws these and the page, and nothing else.
 LIVE = ("L", "D", "dcp_size", "split", "mamba_full_memory_ratio", "max_mamba_cache_size")
-WHOLE = "whole_page"  # in the session: a figure set other inputs too, so that the whole page has to be drawn
 # The number that belongs to a way to split; its box is drawn for that way alone.
 SPLIT_NUMBERS = {"ratio": "mamba_full_memory_ratio", "pin": "max_mamba_cache_size"}
 # Inputs that share a row where both are drawn, and how wide each is beside the other.
@@ -111,7 +110,7 @@ def take_inputs(values: dict[str, Any]) -> None:
         state.put(name, getattr(found, name))
     if "rest_gib" in values:
         _mark_typed("rest_source")
-    state.note(WHOLE, not values.keys() <= set(LIVE))
+    state.note(state.WHOLE, not values.keys() <= set(LIVE))
 
 
 def _is_drawn(name: str, stated: SimpleNamespace) -> bool:

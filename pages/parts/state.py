@@ -18,6 +18,7 @@ from sizing.scenario.rest import OWN_DEPLOYMENT
 TYPED = frozenset(name for name, own in INPUTS.items() if own.widget == "typed") | {"L", "rest_gib"}
 """Numbers that are typed as text."""
 KEPT_BOX = "kept_"
+WHOLE = "whole_page"  # that more was set than what a move draws again, so that the whole page has to be drawn
 HELD, DRAWN = "held", "drawn"
 
 

@@ -26,6 +26,7 @@ from sizing.exchange.answer import SizingAnswer
 from sizing.exchange.exports import result_json
 from sizing.exchange.scenario_file import to_file
 from sizing.exchange.sizing_answer import refused_answer, sizing_answer
+from sizing.explain.hardware_words import automatic_rows
 from sizing.explain.launch_flags import why_words
 from sizing.explain.unified_memory import unified_view
 from sizing.explain.verdict import advice, ask_for_rest, verdict
@@ -95,6 +96,8 @@ def _as_table(sizing: Sizing) -> str:
     parts += ["", "limits, the smallest first, and what lifts them:", *aligned(limits)] if limits else []
     parts += ["", "input, now, and where the other pool is short first:", *aligned(turns)] if turns else []
     parts += ["", "specification / engine, where they differ:", *aligned(beside)] if beside else []
+    by_itself = automatic_rows(sizing.scenario)
+    parts += ["", "what SGLang sets by itself, and by which rule:", *aligned(by_itself)] if by_itself else []
     if found:
         parts += ["", f"set: {found.flag}", *([f" or: {' '.join(found.alternative)}"] if found.alternative else [])]
         parts += [found.reason, *filter(None, [why_words(sizing, found)])]

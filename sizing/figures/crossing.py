@@ -193,7 +193,7 @@ def _unified(curve: ContextCurve, one: Integers | None) -> list[Figure]:
     """What runs in one buffer for both pools, where that is set."""
     if one is None:
         return []
-    return [line(curve.L.tolist(), _visible(one), "@line2", width=3, dash="dashdot", name=UNIFIED)]
+    return [line(curve.L.tolist(), _visible(one), "@many", width=3, dash="dashdot", name=UNIFIED)]
 
 
 def _unified_label(sizing: Sizing, shown: Split, curve: ContextCurve, one: Integers | None) -> list[Wanted]:
@@ -209,7 +209,7 @@ def _unified_label(sizing: Sizing, shown: Split, curve: ContextCurve, one: Integ
             place = math.log10(curve.L[index]), math.log10(one[index])
             spots += [Spot(*place, "top right", (6, 4)), Spot(*place, "bottom left", (-6, -4))]
     words = f"{UNIFIED}: {count(runs)} {'runs' if runs == 1 else 'run'} at this L"
-    return [Wanted(words, spots, "@line2", own=True)] if spots else []
+    return [Wanted(words, spots, "@many", own=True)] if spots else []
 
 
 def _balance_mark(shown: Split) -> list[Figure]:

@@ -11,6 +11,7 @@ RIGHT = 148  # [px] for the words at the lines' ends
 POOLS, RUNNING, WAITING = [0.46, 1.0], [0.24, 0.39], [0.0, 0.15]  # of the drawing area
 TICKS = [0, 25, 50, 75, 100]
 HEAD = 1.4  # of the largest count: room for words above it
+ABOVE = 0.012  # of an axis: words above a line stand off it by that
 APART = 0.09  # of the upper axis: words nearer than that would cover each other
 FORMATS = {"metrics": "Prometheus scrapes", "loads": "/v1/loads", "batch lines": "lines of its log"}
 LIMITS = {"state": "the state pool admits", "cap": "the cap on requests is"}
@@ -54,7 +55,7 @@ def occupancy_figure(facts: ServerFacts, title: str = "") -> Figure:
 def _counts(title: str, domain: list[float], values: list[float | None]) -> Figure:
     """An axis of requests from 0 on, with room for words above the largest."""
     most = max((value for value in values if value is not None), default=1)
-    return axis(title, range=[0, max(most, 1) * HEAD], domain=domain, nticks=4)
+    return axis(title, range=[0, max(most, 1) * HEAD], domain=domain, nticks=4, tickformat=",")
 
 
 def _inputs(facts: ServerFacts) -> list[str]:
@@ -137,7 +138,7 @@ def _full_label(x: list[float], main: RankFacts) -> list[Label]:
     if full is None or main.held is None:
         return []
     words = f"full here: {count(main.limit or 0)} requests, {number(main.held, 1)} slots each "
-    return [Label(words, x[-1], full * 100, "top left", "@state", SMALL)]
+    return [Label(words, x[-1], full * 100 + ABOVE * 100, "top left", "@state", SMALL)]
 
 
 def _hover(x: list[float], points: tuple[Point, ...], timed: bool) -> Figure:
@@ -185,7 +186,8 @@ def _running_labels(x: list[float], points: tuple[Point, ...], main: RankFacts) 
     found = [] if running is None else [Label(" requests running", x[-1], running, "middle right")]
     if main.limit:
         words = f"{LIMITS.get(main.limit_kind or '', 'at most')} {count(main.limit)} "
-        found.append(Label(words, x[-1], main.limit, "top left", "@muted", SMALL))
+        most = max(main.limit, *(point.running or 0 for point in points)) * HEAD
+        found.append(Label(words, x[-1], main.limit + 4 * ABOVE * most, "top left", "@muted", SMALL))
     return found
 
 

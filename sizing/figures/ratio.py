@@ -89,7 +89,7 @@ def ratio_figure(sizing: Sizing) -> Figure:
         ),
     ]
     if one is not None:
-        data.append(line(x, one.tolist(), "@line2", width=3, dash="dashdot", name="unified memory"))
+        data.append(line(x, one.tolist(), "@many", width=3, dash="dashdot", name="unified memory"))
     runs = {name: _runs_at(curve.ratio, curve.runs, ratio) for name, ratio in marked.items()}
     symbols = ["diamond" if name == "r*" else "circle" for name in marked]
     data.append(points(list(marked.values()), list(runs.values()), symbols))
@@ -275,7 +275,7 @@ def _unified_label(x: Any, one: Integers | None) -> list[Wanted]:
         return []
     places = [int(share * (len(x) - 1)) for share in (0.85, 0.75, 0.92, 0.65, 0.55, 0.3, 0.2)]
     spots = [Spot(float(x[at]), int(one[at]), f"{up} center", (0, off)) for up, off in OFF_LINE for at in places]
-    return [Wanted("unified memory", spots, "@line2", size=SMALL)]
+    return [Wanted("unified memory", spots, "@many", size=SMALL)]
 
 
 OFF_LINE = (("top", 5), ("bottom", -5), ("top", 16), ("bottom", -16))

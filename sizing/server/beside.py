@@ -76,7 +76,7 @@ def _serving(main: RankFacts, sizing: Sizing, split: Split) -> Iterator[Row]:
     if main.tokens_per_request:
         L, used = sizing.scenario.L, main.tokens_per_request
         why = AGREES if abs(used - L) <= WITHIN * L else _length_why(used, L)
-        yield Row("KV tokens per running request", count(L), count(round(used)), why)
+        yield Row("KV tokens per running request", count(L), count(-int(-used // 1)), why)
     if main.peaks.running is not None:
         why = AGREES if main.peaks.running == split.runs else _runs_why(main, split)
         yield Row("requests that run", count(split.runs), f"{count(main.peaks.running)} at most", why)

@@ -86,13 +86,13 @@ def test_labels_of_the_gpu_s_bars_lie_in_their_figure(page: Page, base_url: str)
         )
         figure = page.locator('[data-figure="memory"]')
         expect(figure).to_contain_text("the GPU: 140.4 GiB", timeout=SECONDS)
+        expect(figure.locator(".annotation-text")).to_have_count(5, timeout=SECONDS)  # drawn by Plotly, not a still
         frame = figure.bounding_box()
         assert frame is not None
         boxes = figure.locator(".annotation-text").evaluate_all(
             "found => found.map((one) => { const box = one.getBoundingClientRect();"
             " return [box.left, box.top, box.right, box.bottom]; })"
         )
-        assert len(boxes) == 5
         origin = figure.evaluate("one => { const box = one.getBoundingClientRect(); return [box.left, box.top]; }")
         for left, top, right, bottom in boxes:
             assert left >= origin[0]
