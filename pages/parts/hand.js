@@ -180,6 +180,7 @@ function handOn(figure) {
     if (event.button !== 0 || spec === null) return;
     event.preventDefault();
     event.stopPropagation();
+    grip.classList.add("hand-pressed");
     grip.focus({ preventScroll: true });
     grip.setPointerCapture(event.pointerId);
     held = true;
@@ -199,6 +200,7 @@ function handOn(figure) {
   grip.addEventListener("dblclick", (event) => event.stopPropagation());
 
   grip.addEventListener("keydown", (event) => {
+    grip.classList.remove("hand-pressed");
     const last = spec?.axes.map(({ at: values }) => values.length - 1);
     const step = KEYS[event.key], from = at ?? own;
     if (spec === null || from === null) return;
@@ -213,7 +215,10 @@ function handOn(figure) {
   });
   const letGoOfKeys = () => held && !pressed && letGo();
   grip.addEventListener("keyup", (event) => (event.key in KEYS || event.key === "Home" || event.key === "End") && letGoOfKeys());
-  grip.addEventListener("blur", letGoOfKeys);
+  grip.addEventListener("blur", () => {
+    grip.classList.remove("hand-pressed");
+    letGoOfKeys();
+  });
   addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !(held || clicking)) return;
     clearTimeout(clicking);
@@ -237,6 +242,7 @@ function handOn(figure) {
     if (first === null || spec === null || !figure.isConnected) return;
     if (Math.hypot(event.clientX - first.clientX, event.clientY - first.clientY) > STILL) return;
     show(underPointer(event));
+    grip.classList.add("hand-pressed");
     grip.focus({ preventScroll: true });
     clicking = setTimeout(() => {
       clicking = 0;

@@ -309,7 +309,7 @@ def _label_behind(split: Split, shown: Split) -> Wanted:
     spots = [spot for side in (outer, inner) for spot in _along(split.admitted, (f"{side} left",))]
     spots += _along(split.admitted, (f"{outer} right",), first=L_LOW)
     ratio = f" r = {ratio_text(split.ratio)}" if split.ratio else ""
-    return Wanted(f"recommended{ratio}: {count(split.runs)} run at this L", spots, "@muted")
+    return Wanted(f"recommended{ratio}: {count(split.runs)} run at this L", spots, "@muted", own=True)
 
 
 def _cap_label(curve: ContextCurve) -> list[Wanted]:

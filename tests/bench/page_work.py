@@ -35,7 +35,8 @@ new PerformanceObserver((list) => { for (const entry of list.getEntries()) {
   window.shift += entry.value;
   window.shifts.push([entry.value, entry.sources.map((source) => source.node?.className ?? '').slice(0, 3)]);
 } }).observe({ type: 'layout-shift', buffered: true });
-const look = () => document.querySelector('[data-figure] .main-svg .xtick, .js-plotly-plot .main-svg .xtick')
+const drawn = '[data-figure] :is(.still text, .main-svg .xtick), .js-plotly-plot .main-svg .xtick';
+const look = () => document.querySelector(drawn)
   ? requestAnimationFrame(() => setTimeout(() => { window.figureAt = performance.now(); }))
   : requestAnimationFrame(look);
 look();
