@@ -170,9 +170,9 @@ def test_an_exact_number_can_be_typed(balance: AppTest) -> None:
 def test_rest_that_is_emptied_is_the_deployments_own(balance: AppTest) -> None:
     """On the worked example that is the one of its log."""
     page = balance.text_input(key="rest_gib").set_value("40").run()
-    assert "rest typed in: 40 GiB." in sources(page)
+    assert "Typed in: 40 GiB." in sources(page)
     page = page.text_input(key="rest_gib").set_value("").run()
-    assert "rest the worked example's own log: 28.529 GiB." in sources(page)
+    assert "The worked example's own log: 28.529 GiB." in sources(page)
     assert not page.error
 
 

@@ -31,7 +31,7 @@ VERDICTS = [
     ),
     (
         {"D": 4, "rest_gib": 60, "L": 2048},
-        "48 requests run at L = 2,048: --max-running-requests (48) binds. It is not set: speculation takes 48. The "
+        "48 requests run at L = 2,048: --max-running-requests (48) binds. You set none: speculation takes 48. The "
         "state pool admits 59. The KV pool holds 1,291. --max-running-requests 120 --mamba-full-memory-ratio 18.4: "
         "48 → 120 run. --max-running-requests (48) binds.",
     ),
@@ -92,7 +92,7 @@ def test_raising_the_request_count_is_advised_only_where_it_runs_more() -> None:
     (said,) = [item.text for item in advice(sizing) if item.topic == "Speculation"]
     assert said == (
         "With speculation the pools do not divide exactly as r says: draft memory is reserved for "
-        f"{count(sizing.now.clamp)} requests, 48 are used, which the engine takes where none is set, KV gets the rest."
+        f"{count(sizing.now.clamp)} requests, 48 are used, KV gets the rest."
     )
     solved = solve(change.scenario).now
     assert isinstance(solved, Split)

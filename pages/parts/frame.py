@@ -104,7 +104,7 @@ def _say_rest(place: DeltaGenerator, scenario: Scenario) -> None:
     rest = rest_of(scenario)
     gone = state.noted("rest_gone")
     left = f" The {gone} GiB stated before were another deployment's." if gone is not None else ""
-    place.caption(plain(f"rest {rest.words}.{left}"))
+    place.caption(plain(f"{rest.words[:1].upper()}{rest.words[1:]}.{left}"))
     if scenario.rest_is_stated and state.noted("rest_drafts", False) != bool(scenario.D):
         drafts = "without draft tokens" if scenario.D else "with draft tokens"
         st.warning(

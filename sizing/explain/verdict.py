@@ -114,7 +114,7 @@ def _estimated(sizing: Sizing, band: Band) -> Verdict:
     )
     if high == 0:
         return Verdict(headline=headline, sentences=(*safe.sentences, *no_fit_words(sizing.scenario)))
-    at = f"At the low end, {rest_text(band.low_scenario.rest_gib)}:"
+    at = f"What follows is at the low end of rest, {rest_text(band.low_scenario.rest_gib)}."
     return Verdict(headline=headline, sentences=(at, *safe.sentences, *no_fit_words(sizing.scenario)))
 
 
@@ -170,7 +170,7 @@ def _why(sizing: Sizing, now: Split) -> tuple[str, ...]:
         return f"{now.binding.why}.", state
     if name == "requests asked":
         unset = sizing.scenario.max_running_requests is None
-        return (*([f"It is {now.binding.why}."] if unset else []), state, kv)
+        return (*([now.binding.why.replace("not set", "You set none", 1) + "."] if unset else []), state, kv)
     return f"{_capital(now.binding.why)}.", state, kv
 
 
@@ -329,11 +329,10 @@ def _speculation(sizing: Sizing) -> Advice | None:
     asked = requests_charged(sizing.resolved)
     if sizing.resolved.rules.drafts != "joint" or asked >= now.clamp:
         return None
-    unset = "" if sizing.scenario.max_running_requests else ", which the engine takes where none is set"
     return Advice(
         topic="Speculation",
         text=f"With speculation the pools do not divide exactly as r says: draft memory is reserved for "
-        f"{requests_text(now.clamp)}, {count(asked)} are used{unset}, KV gets the rest.",
+        f"{requests_text(now.clamp)}, {count(asked)} are used, KV gets the rest.",
     )
 
 
