@@ -12,7 +12,7 @@ import pytest
 from sizing import Scenario, read_scenario
 from sizing.bootlog import Log, exact_bytes, inputs_of, read_chunks, read_file, read_text
 from sizing.bootlog.arguments import read_arguments
-from sizing.bootlog.forms import ANCHORS, DECODE_ANCHOR, FORMS, form_names, matches
+from sizing.bootlog.forms import ANCHORS, DECODE_ANCHOR, FORMS, LONG_ANCHORS, form_names, matches
 from sizing.bootlog.measure import Printed
 from sizing.bootlog.said import Refused
 from sizing.engine.resolve import slots_per_request
@@ -219,6 +219,18 @@ def test_line_form(name: str) -> None:
     lines = [line for boot in log.boots for line in boot.lines]
     assert [line.form for line in lines] == ([name] if name != "crash" else [])
     assert all(line.rank.name == "TP0" for line in lines)
+
+
+# Not looked for in a log of many megabytes: the sizes of the pools stand in lines beside them.
+IN_SHORT_LOGS = {"max_total_tokens lowered", "no KV pool", "context is longer than the pool"}
+
+
+def test_long_logs_are_searched_for_every_form() -> None:
+    """A form that the search of a log of many megabytes would pass by is passed by on purpose."""
+    missed = {
+        name for name, (line, _) in SAMPLES.items() if not any(text in line for text in (*LONG_ANCHORS, DECODE_ANCHOR))
+    }
+    assert missed == IN_SHORT_LOGS
 
 
 def test_every_form_has_a_sample() -> None:

@@ -537,7 +537,7 @@ BEGINNINGS: tuple[str, ...] = (
 
 # Text that stands in every line of some form, for telling quickly whether a stretch of a log holds any. The search is
 # fastest for long texts with rare letters at their end.
-_ALWAYS = (
+ALWAYS: tuple[str, ...] = (
     "server_args", "Load weight ", "max_total_num_tokens", "max_running_requests", "max_num_reqs=",
     "Post-capture KV sizing", "Using KV cache dtype", "ReplaySSM ring buffers", "mba/linear-attention)",
     "oaded weights leave no GPU", "Not enough memory. ", "no_buffer ", "extra buffer requires", "extra_buffer",
@@ -548,11 +548,11 @@ _ALWAYS = (
     "error: unrecognized", "error: argument", "space for mamba ", "alloc mamba cache",
 )  # fmt: skip
 ANCHORS: tuple[str, ...] = (
-    *_ALWAYS, "Mamba Cache", "KV Cache", "KV pool holds", "max_total_tokens=", "Memory pool end", "Capture ",
+    *ALWAYS, "Mamba Cache", "KV Cache", "KV pool holds", "max_total_tokens=", "Memory pool end", "Capture ",
     "out of memory", "sigquit", "mamba cache",
 )  # fmt: skip
 # Of a log of many megabytes: without lines that repeat what others say, and those that have lost their end.
-LONG_ANCHORS: tuple[str, ...] = (*_ALWAYS, "s allocated", "KV Cache VA upper bound", "avail mem=", "CUDA out of memory")
+LONG_ANCHORS: tuple[str, ...] = (*ALWAYS, "s allocated", "KV Cache VA upper bound", "avail mem=", "CUDA out of memory")
 DECODE_ANCHOR = "mamba usage: "  # in every batch while serving: looked for a few times only
 
 
