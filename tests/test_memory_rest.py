@@ -20,6 +20,7 @@ from sizing.memory.weights.table import count
 from sizing.memory.weights.variants import Variant
 from sizing.models import ModelRefusedError, entry
 from sizing.models.gpus import ALL_GPUS
+from sizing.releases.rules import RELEASES, Release
 
 QWEN, KIMI = "Qwen/Qwen3.5-397B-A17B", "moonshotai/Kimi-K3"
 H200 = 143_771
@@ -105,16 +106,16 @@ def test_widths_divide_the_model() -> None:
 @settings(max_examples=80, deadline=None)
 @given(
     gpu=st.sampled_from(ALL_GPUS),
-    release=st.integers(4, 23),
+    release=st.sampled_from(RELEASES),
     tp=st.sampled_from([1, 2, 4, 8, 16]),
     gib=st.integers(1, 2000),
     fraction=st.one_of(st.none(), st.floats(0.3, 0.98)),
     post=st.booleans(),
 )
-def test_parts_add_up(gpu: Any, release: int, tp: int, gib: int, fraction: float | None, post: bool) -> None:
+def test_parts_add_up(gpu: Any, release: Release, tp: int, gib: int, fraction: float | None, post: bool) -> None:
     """From the driver's total down every part is named with its source, and together with rest they are the total."""
     stated = Stated(
-        release=f"0.5.{release}", model=TEXT, vendor=gpu.vendor, gpu_memory_mib=gpu.memory_mib, tp_size=tp,
+        release=release, model=TEXT, vendor=gpu.vendor, gpu_memory_mib=gpu.memory_mib, tp_size=tp,
         mem_fraction_static=fraction, post_capture_kv_sizing=post,
     )  # fmt: skip
     free = 100.0 if gpu.unified else None

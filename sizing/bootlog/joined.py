@@ -16,6 +16,7 @@ from sizing.bootlog.measure import Measured
 from sizing.bootlog.settings import LOG_INPUTS, Settings, with_inputs
 from sizing.command import Command
 from sizing.command.flags import RULES
+from sizing.engine.requests import ESTIMATE_LOW
 from sizing.models import Geometry, ModelRefusedError, state_bytes
 from sizing.releases.rules import RELEASES, Release, rules_of
 from sizing.scenario.from_model import geometry_of
@@ -195,12 +196,11 @@ def _requests(both: Facts, asked: Settings) -> Iterator[str]:
         yield f"--disable-radix-cache: the log says {both.S} state slots per request, the command's flags make it 1."
 
 
-ESTIMATE_LOW = 2048  # [requests] no estimate of the engine is lower (engine-sizing.md section 7)
-
-
 def _too_few(both: Facts, asked: int) -> bool:
     """Whether fewer run than were asked though neither pool stops them."""
-    if both.clamp is None or both.kv_rows is None or both.running is None or asked > ESTIMATE_LOW:
+    if (
+        both.clamp is None or both.kv_rows is None or both.running is None or asked > ESTIMATE_LOW
+    ):  # no estimate is lower
         return False
     return both.running < min(asked, both.clamp, both.kv_rows // 2)
 

@@ -14,6 +14,7 @@ from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.frames import frame_of
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, number, ratio_text, tokens_text
+from sizing.engine.requests import ESTIMATE_FACTOR, ESTIMATE_HIGH, ESTIMATE_LOW
 from sizing.engine.resolve import resolution, resolve, slots_per_request
 from sizing.engine.resolved import SlotUse
 from sizing.engine.slots_per_request import SPECULATION_REQUESTS
@@ -449,8 +450,8 @@ _GLOSSARY = (
     ),
     (
         "estimate",
-        "What the engine aims for when no request count is asked: int(tokens / context_length × 512), at least "
-        "2,048 and at most 4,096.",
+        "What the engine aims for when no request count is asked: int(tokens / context_length × "
+        f"{ESTIMATE_FACTOR}), at least {count(ESTIMATE_LOW)} and at most {count(ESTIMATE_HIGH)}.",
         "requests",
     ),
     ("tokens // 2", "The engine never admits more requests than half the KV tokens of one rank.", "requests"),
