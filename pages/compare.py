@@ -73,7 +73,7 @@ def _with_change(scenario: Scenario) -> tuple[Scenario, ...]:
 
 def _ready(scenarios: tuple[Scenario, ...]) -> None:
     state.note(KEPT, list(scenarios))
-    forget_rows()
+    _changed()
 
 
 def _side_by_side(kept: tuple[Scenario, ...]) -> None:
@@ -174,13 +174,19 @@ def _move(drawn: int, at: int, by: int) -> None:
     if _still(drawn):
         kept = state.noted(KEPT)
         kept[at], kept[at + by] = kept[at + by], kept[at]
-        forget_rows()
+        _changed()
+
+
+def _changed() -> None:
+    """The rows are drawn anew, and the bar, which says how many there are."""
+    forget_rows()
+    state.note(state.WHOLE, True)
 
 
 def _remove(drawn: int, at: int) -> None:
     if _still(drawn):
         del state.noted(KEPT)[at]
-        forget_rows()
+        _changed()
 
 
 def _load() -> None:
@@ -192,7 +198,7 @@ def _load() -> None:
     state.note(FAULTS, "\n".join(problem.sentence for problem in found if not isinstance(problem, Scenario)))
     if not state.noted(FAULTS):
         state.note(KEPT, found)
-        forget_rows()
+        _changed()
 
 
 def _sweep(scenario: Scenario) -> None:

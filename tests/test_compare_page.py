@@ -291,9 +291,10 @@ def test_a_sheet_is_made_on_request(balance: AppTest) -> None:
     assert downloads(page)[0] == "Result, JSON"
     page.button(key="make_sheet").click().run()
     assert not page.exception
+    page.run()
     assert downloads(page)[:2] == ["Sheet, HTML", "Result, JSON"]
     page.session_state["L"] = "16384"
-    assert downloads(page.run())[0] == "Result, JSON"
+    assert downloads(page.run().run())[0] == "Result, JSON"
 
 
 @pytest.mark.usefixtures("_no_pdf")
@@ -309,9 +310,9 @@ def test_the_sheet_carries_what_is_kept_and_what_is_wanted() -> None:
     html = page.session_state[MADE][1]
     wants = (Want(L=9216, requests=96), Want(L=32_768, requests=16))
     assert html == sheet_of(Scenario(), on=date.today(), kept=THREE, wants=wants)
-    page.switch_page("pages/target.py").run()
+    with_sheet(page.switch_page("pages/target.py"))
     assert downloads(page) == ["Sheet, HTML"]
-    page.text_input(key="target_requests").set_value("64").run()
+    page.text_input(key="target_requests").set_value("64").run().run()
     assert downloads(page) == []
 
 

@@ -113,9 +113,9 @@ def test_limits_are_those_of_the_split() -> None:
     assert isinstance(sizing.now, Split)
     frame = limit_panel.frame(sizing)
     assert list(frame["requests [requests per rank]"]) == [limit.requests for limit in sizing.now.limits]
-    assert [*zip(*(frame[name] for name in ("place", "limit")), strict=True)] == [
-        row[:2] for row in limit_panel.lift_rows(sizing)
-    ]
+    rows = [*zip(*(frame[name] for name in ("place", "limit")), strict=True)]
+    near = [row[:2] for row in limit_panel.lift_rows(sizing)]
+    assert near == [row for row in rows if row in near]
     assert len(limit_panel.frame(solve(Scenario(mamba_full_memory_ratio=0.001)))) == 0
 
 

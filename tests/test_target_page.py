@@ -53,7 +53,7 @@ def test_a_target_that_fits_names_the_flags(page: AppTest) -> None:
     assert "64 requests of L = 9,216 fit." in text
     setting = aim(Scenario(), [Want(L=9216, requests=64)]).setting
     assert setting is not None
-    assert page.main.code[1].value == " \\\n  ".join(setting.flags)
+    assert page.main.code[0].value == " \\\n  ".join(setting.flags)
     now = solve(setting.scenario).now
     assert getattr(now, "runs", 0) >= 64
 

@@ -59,7 +59,7 @@ def show_page(title: str, body: Callable[[Scenario], None], counting: Collection
         links = st.empty()
     else:
         bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
-        links = bar.container(key="pages", horizontal=True, width="content")
+        links = bar.container(key="pages", width="content").empty()
         _tools(bar)
     with st.sidebar:
         st.html(TIGHT)
@@ -96,7 +96,10 @@ def _live(links: DeltaGenerator, places: Places, body: Callable[[Scenario], None
     _report(found)
     state.note(LAST, found)
     body(found)
+    linked = state.noted("link")
     _write_link(found)  # again, for what a page holds since it was drawn
+    if state.noted("link") != linked and not presented():
+        _page_links(links)
 
 
 def _say_rest(place: DeltaGenerator, scenario: Scenario) -> None:
@@ -179,8 +182,9 @@ def _settle_memory() -> None:
 
 def _page_links(place: DeltaGenerator) -> None:
     """Links to the pages, with the inputs in them: a page opened without would leave an empty step in the history."""
-    for file, name in PAGES.items():
-        place.page_link(file, label=name, query_params=state.noted("link", {}))
+    with place.container(horizontal=True, gap="xsmall"):
+        for file, name in PAGES.items():
+            st.page_link(file, label=name, query_params=state.noted("link", {}))
 
 
 def _query() -> dict[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pages.parts.presented import presented
-from pages.parts.state import WHOLE, fill, note, noted, noted_first, stood
+from pages.parts.state import fill, note, noted, noted_first, stood
 
 KEPT = "kept_scenarios"  # in the session: what the page Compare shows side by side
 KEPT_DRAWN = "kept_drawn"  # how many times that list was put in another order
@@ -29,4 +29,3 @@ def kept_box(key: str, first: Any, draw: Callable[..., Any], options: Sequence[A
 def forget_rows() -> None:
     """The boxes of what is kept stand for places; after a move they are new ones, as the browser keeps the old text."""
     note(KEPT_DRAWN, noted(KEPT_DRAWN, 0) + 1)
-    note(WHOLE, True)  # the bar says how many there are

@@ -139,6 +139,7 @@ def test_all_of_it_works_and_a_killed_server_loses_nothing(hosted: Hosted, visit
     expect(page.locator(".figures svg").first).to_be_visible(timeout=RECOVERS_MS)
     page.get_by_role("button", name="Keep (0)").click()
     page.get_by_role("button", name="Keep (1)").click()
+    expect(page.get_by_role("button", name="Keep (2)")).to_be_visible()
     links.get_by_text("Target", exact=True).click()
     wanted = page.get_by_role("textbox", name="Wanted requests")
     wanted.fill("64")

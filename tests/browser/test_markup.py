@@ -15,7 +15,7 @@ ALIVE = f"{LINKS}, img[src='x'], img[alt='Streamlit logo'], .katex, [data-testid
 def test_a_name_in_a_link(page: Page, base_url: str, path: str) -> None:
     """The name of a scenario, and what is wanted."""
     page.goto(f"{base_url}/{path}name={quote(NAME)}")
-    expect(page.locator("h1, h3, [data-testid='stAlert']").first).to_be_visible()
+    expect(page.locator("h1, h2, [data-testid='stAlert']").first).to_be_visible()
     expect(page.locator(ALIVE)).to_have_count(0)
 
 

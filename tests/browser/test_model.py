@@ -47,9 +47,9 @@ def test_a_config_is_uploaded(page: Page, base_url: str) -> None:
     buffer = json.dumps(entry("Qwen/Qwen3.5-0.8B").config).encode()
     file: FilePayload = {"name": "config.json", "mimeType": "application/json", "buffer": buffer}
     page.locator('input[type="file"]').set_input_files([file])
-    expect(page.locator("h3").first).to_contain_text("a token 12,288 bytes on one rank at TP1", timeout=SECONDS)
+    expect(page.locator("h1").first).to_contain_text("a token 12,288 bytes on one rank at TP1", timeout=SECONDS)
     page.get_by_text("Use its bytes on the balance page").click()
-    expect(page.locator("h3").first).to_contain_text("Enter rest in the sidebar", timeout=SECONDS)
+    expect(page.locator("h1").first).to_contain_text("Enter rest in the sidebar", timeout=SECONDS)
     expect(page.get_by_text("12,288 bytes a token")).to_be_visible()
 
 
@@ -75,6 +75,6 @@ def test_text_of_a_stranger_stays_text(page: Page, base_url: str) -> None:
     config = entry("Qwen/Qwen3.5-0.8B").config | {"architectures": [hostile]}
     box.fill(json.dumps(config))
     box.press("Control+Enter")
-    expect(page.locator("h3").first).to_contain_text("imgsrcxonerroralert1", timeout=SECONDS)
+    expect(page.locator("h1").first).to_contain_text("imgsrcxonerroralert1", timeout=SECONDS)
     assert page.locator('[data-testid="stMain"] img').count() == 0
     assert dialogs == []

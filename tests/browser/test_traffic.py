@@ -24,7 +24,7 @@ def trace(header: str, name: str = "trace.csv", rows: list[tuple[int, int]] = PA
 
 def headline(page: Page, text: str) -> None:
     """Wait for the first line of the page."""
-    expect(page.locator("h3").first).to_have_text(text, timeout=SECONDS)
+    expect(page.locator("h1").first).to_have_text(text, timeout=SECONDS)
 
 
 def open_traffic(page: Page, url: str) -> None:
