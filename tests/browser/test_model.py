@@ -49,7 +49,7 @@ def test_a_config_is_uploaded(page: Page, base_url: str) -> None:
     page.locator('input[type="file"]').set_input_files([file])
     expect(page.locator("h1").first).to_contain_text("a token 12,288 bytes on one rank at TP1", timeout=SECONDS)
     page.get_by_text("Use its bytes on the balance page").click()
-    expect(page.locator("h1").first).to_contain_text("Enter rest in the sidebar", timeout=SECONDS)
+    expect(page.locator("h1").first).to_contain_text("enter rest in the sidebar", timeout=SECONDS)
     expect(page.get_by_text("12,288 bytes a token")).to_be_visible()
 
 

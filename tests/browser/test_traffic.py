@@ -60,7 +60,7 @@ def test_an_uploaded_trace_is_solved_and_kept(page: Page, base_url: str) -> None
     headline(page, own_headline())
     expect(page.get_by_text("Synthetic traffic")).to_have_count(0)
     page.get_by_role("link", name="Target", exact=True).click()
-    expect(page.get_by_text("How many requests do you want to run?")).to_be_visible(timeout=SECONDS)
+    expect(page.get_by_role("heading", name="64 requests of L = 9,216 fit.")).to_be_visible(timeout=SECONDS)
     page.get_by_role("link", name="Traffic", exact=True).click()
     headline(page, own_headline())
     page.get_by_role("button", name="Forget this traffic").click()
