@@ -45,10 +45,9 @@ def ways_figure(found: Sequence[CarryingWay], wants: Sequence[Want], end: int | 
     at = [row - FOOT for row in rows]
     most = _bars(at, [one.most for one in found], "@few", [_said(one, widest=True) for one in found])
     runs = _bars(at, [one.runs for one in found], "@many", [_said(one, widest=False) for one in found])
-    whole = line([first.requests] * 2, [-0.5, len(found) - 0.5], "@muted", width=1, dash="dot", name="wanted")
     on_bars = [edge for middle in at for edge in (middle - BAR * 0.7, middle + BAR * 0.7, None)]
     wanted = line([first.requests] * len(on_bars), on_bars, "@ink", width=3, name="wanted")
-    return {"data": [whole, most, runs, wanted], "layout": figure}
+    return {"data": [most, runs, wanted], "layout": figure}
 
 
 def widest(found: Sequence[CarryingWay]) -> int:
