@@ -174,7 +174,7 @@ export default function ({ data: bytes, parentElement, setTriggerValue }) {
   let shown = true;
   lay(root, data.figures);
   drawAll(root, data, take);
-  frame.observe(root);
+  for (const watched of [root, ...root.children]) frame.observe(watched); // a figure may widen alone
   repaint.observe(root.closest(".stApp"), { attributes: true }); // its class changes with the theme
   // Its script takes long to read: after the stills are painted.
   if (!window.Plotly) requestAnimationFrame(() => setTimeout(() => plotly(data.plotly_url).then(() => shown && withoutStill(root), (error) => {
