@@ -4,8 +4,8 @@ from pathlib import Path
 
 # Plotly has redrawn the figure to the width that its frame has now.
 FILLED = """() => [...document.querySelectorAll('[data-figure]')].every((figure) =>
-  Math.abs(figure.querySelector('.main-svg').getBoundingClientRect().width
-    - figure.getBoundingClientRect().width) < 2)"""  # both as seen: a slide is enlarged
+  Math.abs((figure.querySelector('.main-svg')?.getBoundingClientRect().width ?? 0)
+    - figure.getBoundingClientRect().width) < 4)"""  # both as seen: a slide is enlarged, and so is a frame's line
 # Text that reaches over the edge of its figure, by more than half a pixel of rounding.
 CLIPPED = """() => [...document.querySelectorAll('[data-figure]')].flatMap((figure) => {
   const edge = figure.getBoundingClientRect();
