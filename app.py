@@ -99,11 +99,6 @@ def show_change(found: Recommended | UnifiedView | None, where: str) -> None:
     if found is None:
         return
     with st.container(key="change"):
-        if isinstance(found, UnifiedView):
-            st.markdown(f"## {plain(found.change + where)}")
-            st.code(" ".join(found.flags), language=None, wrap_lines=True)
-            st.caption(plain(found.sentences[0]))
-            return
         st.markdown(f"## {plain(found.numbers + where)}")
         st.code(found.flag, language=None, wrap_lines=True)
         other = f" Or, for as many: {' '.join(found.alternative)}" if found.alternative else ""

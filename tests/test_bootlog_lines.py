@@ -12,7 +12,7 @@ import pytest
 from sizing import Scenario, read_scenario
 from sizing.bootlog import Log, exact_bytes, inputs_of, read_chunks, read_file, read_text
 from sizing.bootlog.arguments import read_arguments
-from sizing.bootlog.forms import ANCHORS, DECODE_ANCHOR, FORMS, LONG_ANCHORS, form_names, matches
+from sizing.bootlog.forms import ANCHORS, DECODE_ANCHOR, FORMS, LONG_ANCHORS, matches
 from sizing.bootlog.measure import Printed
 from sizing.bootlog.said import Refused
 from sizing.engine.resolve import slots_per_request
@@ -235,7 +235,7 @@ def test_long_logs_are_searched_for_every_form() -> None:
 
 def test_every_form_has_a_sample() -> None:
     """And no two forms share a name."""
-    assert set(form_names()) == SAMPLES.keys()
+    assert {form.name for form in FORMS} == SAMPLES.keys()
     assert len(FORMS) == len(SAMPLES)
 
 

@@ -20,19 +20,19 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.parts import state
 from pages.parts.blocks import plain
 from sizing.answers.curves import L_HIGH, L_LOW
+from sizing.basics.numeric import divisors
 from sizing.basics.units import count, tokens_from_text
 from sizing.bootlog.pasted import EXAMPLE, settle
 from sizing.models import Geometry
 from sizing.models.gpus import ALL_GPUS
 from sizing.releases.rules import RELEASES
 from sizing.scenario.from_model import FILLED, INKLING_RATIO, geometry_of, names, suggested
-from sizing.scenario.inputs import DEFAULT_RATIO, FIELDS, INPUTS, Scenario, label, read_scenario
+from sizing.scenario.inputs import DEFAULT_RATIO, FIELDS, INPUTS, MAX_DCP, Scenario, label, read_scenario
 from sizing.scenario.registry import CONDITIONS, OPEN, WINDOWED, Group
 from sizing.scenario.rest import OTHER
 
 OCTAVE = 8  # notches of the L slider in each doubling; 9,216 is one of them
 DRAFT_TOKENS = 16  # the slider's end; a link or a file may ask for more
-DCP_SIZES = (1, 2, 4, 8, 16, 32, 64)
 TYPED_BYTES = ""  # no model: how a scenario writes it
 OWN = "config.json: "  # how a scenario is named that came from a file
 # What one explores by moving, here or on a figure: a move redraws these and the page, and nothing else.
@@ -227,8 +227,7 @@ def _dcp_sizes() -> list[int]:
         width = int(state.boxed("tp_size")) // int(state.boxed("attn_dp_size"))
     except (ValueError, ZeroDivisionError):
         width = 0
-    fit = [size for size in DCP_SIZES if width and width % size == 0]
-    return sorted({1, *fit, _whole("dcp_size")})
+    return sorted({1, *divisors(max(width, 0), MAX_DCP), _whole("dcp_size")})
 
 
 STOPS: dict[str, Callable[[], list[int]]] = {"D": _draft_tokens, "dcp_size": _dcp_sizes}

@@ -14,9 +14,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sizing.answers.band import at_low_end, for_flags
+from sizing.answers.recommended import recommended
 from sizing.answers.solve import Sizing
 from sizing.basics.units import flag_ratio, ratio_text, stated_ratio_text
-from sizing.engine.slots import is_pinned, pin_is_ignored, ratio_is_ignored
+from sizing.engine.slots import is_pinned, ratio_is_ignored
 from sizing.engine.split import Split
 from sizing.releases.flags import PIN, RATIO
 from sizing.releases.flags import REQUESTS as ASKED
@@ -151,7 +152,8 @@ def _replicas(wanted: FleetWanted, carrier: Carrier, gpus_each: int) -> Replicas
 
 
 def carriers(sizing: Sizing) -> tuple[Carrier, ...]:
-    """The ways to set a server whose requests are all of length L: as set, balanced, and what runs most.
+    """The ways to set a server whose requests are all of length L: as set, balanced, and what runs most, which is the
+    recommended change unless another one runs more.
 
     What the engine refuses is left out. Where rest is an estimate they run at its low end.
     """
@@ -162,23 +164,8 @@ def carriers(sizing: Sizing) -> tuple[Carrier, ...]:
     if isinstance(sizing.balanced, Split) and not ratio_is_ignored(sizing.resolved):
         flag = f"{RATIO} {ratio_text(flag_ratio(sizing.r_star))}"
         found.append(_carrier(scenario, BALANCED, flag, sizing.balanced.runs))
-    return with_best(found, _better(sizing))
-
-
-def _better(sizing: Sizing) -> list[Carrier]:
-    """What the solved sizing knows to run most, the safest first."""
-    scenario, found = sizing.scenario, []
-    if isinstance(sizing.pinned, Split):
-        found.append(_carrier(scenario, BEST, f"{PIN} {sizing.pin_flag}", sizing.pinned.runs))
-    best = sizing.optimum
-    if best is not None and best.ratio is not None:
-        found.append(_carrier(scenario, BEST, f"{RATIO} {stated_ratio_text(best.ratio)}", best.runs))
-    if sizing.raised is not None:
-        found.append(_carrier(scenario, BEST, f"{ASKED} {sizing.raised_flag}", sizing.raised.runs))
-    if sizing.pair is not None and not pin_is_ignored(sizing.resolved):
-        flag = f"{PIN} {sizing.pair.pin} {ASKED} {sizing.pair.asked}"
-        found.append(_carrier(scenario, BEST, flag, sizing.pair.runs))
-    return found
+    best = recommended(sizing)
+    return with_best(found, [_carrier(scenario, BEST, best.flag, best.after[0])] if best else [])
 
 
 def with_best(stated: Sequence[Carrier], better: Sequence[Carrier]) -> tuple[Carrier, ...]:

@@ -117,8 +117,8 @@ def ways(sizing: Sizing) -> Ways | None:
 def recommended(sizing: Sizing) -> Recommended | None:
     """The change that runs most, of equal ones the one with fewest flags; None when nothing can run a request.
 
-    Where `rest` is an estimate it is chosen for the low end and solved at both. What is set without a slot to spare is
-    to be changed even where the change runs no more.
+    Where `rest` is an estimate it is chosen for the low end and solved at both. A split without a slot to
+    spare is changed even where the change runs no more.
     """
     safe = at_low_end(sizing)
     found = _at(safe)

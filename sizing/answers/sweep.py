@@ -10,7 +10,6 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.curves import L_HIGH, L_LOW
@@ -108,9 +107,6 @@ class Sweep(BaseModel):
             ridge = np.array([np.nan if ratio is None else ratio for ratio in self.ridge])
             columns["r_star [-]"] = np.repeat(ridge, across) if self.x.name == RATIO else np.tile(ridge, down)
         return frame_of(columns)
-
-
-Grid = NDArray[np.int32]
 
 
 def sweep(scenario: Scenario, x: Axis, y: Axis) -> Sweep:

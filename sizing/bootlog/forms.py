@@ -6,7 +6,7 @@ counts (as the newline in the text) only behind the last key that some release p
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -574,8 +574,3 @@ def matches(text: str) -> list[Match]:
             if all(end <= other.start or other.end <= start for other in found):
                 found.append(Match(form, start, end, form.read(match.groupdict())))
     return sorted(found, key=lambda match: match.start)
-
-
-def form_names() -> Iterator[str]:
-    """The names of all forms."""
-    return (form.name for form in FORMS)

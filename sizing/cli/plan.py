@@ -102,6 +102,6 @@ def _as_table(sizing: Sizing) -> str:
         parts += ["", f"set: {found.flag}", *([f" or: {' '.join(found.alternative)}"] if found.alternative else [])]
         parts += [found.reason, *filter(None, [why_words(sizing, found)])]
     one = unified_view(sizing) if sizing.scenario.enable_unified_memory else None
-    parts += ["", one.headline, *one.sentences, *aligned(one.rows), f"set: {' '.join(one.flags)}"] if one else []
+    parts += ["", one.headline, *one.sentences, *aligned(one.rows), f"set: {one.flag}"] if one else []
     parts += ["", *[f"{item.topic}. {item.text}" for item in advice(sizing)]]
     return "\n".join(parts)

@@ -25,7 +25,6 @@ from sizing.scenario.inputs import MAX_RATIO, Scenario
 
 Integers = int | NDArray[np.int64]
 
-UNIFIED_SINCE: Release = "0.5.15"
 BYTES_SINCE: Release = "0.5.19"  # the buffer is what is left in bytes, not in whole tokens
 FUSED_SINCE: Release = "0.5.22"  # a draft's KV is part of an entry
 TOTAL_STEP = 4096  # `unified_total_bytes` is rounded down to it

@@ -35,8 +35,20 @@ class UnifiedView(NamedTuple):
 
     headline: str
     """What runs both ways."""
-    change: str
-    """What runs now and with the flags, in numbers."""
+    numbers: str
+    """What runs now and with the flags."""
+    alternative: tuple[str, ...] = ()
+    """No other flags run as many."""
+
+    @property
+    def flag(self) -> str:
+        """All flags on one line."""
+        return " ".join(self.flags)
+
+    @property
+    def reason(self) -> str:
+        """Whether it helps, and why."""
+        return self.sentences[0]
 
 
 def unified_view(sizing: Sizing) -> UnifiedView | None:
@@ -64,7 +76,7 @@ def unified_view(sizing: Sizing) -> UnifiedView | None:
         flags=(FLAG, *((ratio,) if ratio else ())),
         headline=f"{requests_text(runs)} {'runs' if runs == 1 else 'run'} under unified memory at L = "
         f"{count(scenario.L)}, {count(split.runs)} in the static split.",
-        change=f"{count(runs)} → {count(most)} run" if better else f"{count(runs)} run, and no ratio runs more",
+        numbers=f"{count(runs)} → {count(most)} run" if better else f"{count(runs)} run, and no ratio runs more",
     )
 
 

@@ -123,7 +123,7 @@ def times_of(clocks: Any, contexts: Array, session: Array | None) -> Times | Non
 
 
 class _Running(NamedTuple):
-    """How many are at it from each time on until the next."""
+    """Requests in flight from each time until the next."""
 
     at: Array
     """[s], ascending."""
