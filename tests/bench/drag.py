@@ -17,7 +17,7 @@ from playwright.sync_api import Error, Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.bench.serving import ROOT, CannotMeasureError, percentile, serve
+from tests.bench.serving import ROOT, CannotMeasureError, measuring, percentile, serve
 from tests.bench.slider import ALL, IDLE_MS, MOVE_LIMIT_S, open_subject
 from tests.browser.chromium import FLAGS, find_chromium
 
@@ -109,11 +109,8 @@ def main() -> int:
     parser.add_argument("--moves", type=int, default=40, help="pointer moves in each (default 40)")
     parser.add_argument("--app", type=Path, default=ROOT / "app.py", help="the page to measure")
     options = parser.parse_args()
-    try:
+    with measuring(Error):
         print("\n".join(measure(options.app, options.drags, options.moves)))
-    except (CannotMeasureError, Error) as error:
-        print(f"could not measure: {error}", file=sys.stderr)
-        return 1
     return 0
 
 

@@ -21,7 +21,7 @@ from playwright.sync_api import Error, Page, sync_playwright
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from sizing.answers.sweep import POINTS
-from tests.bench.serving import HOST, ROOT, CannotMeasureError, percentile, serve
+from tests.bench.serving import HOST, ROOT, CannotMeasureError, measuring, percentile, serve
 from tests.bench.slider import IDLE_MS, L_GRID, LOAD_LIMIT_S, MOVE_LIMIT_S, START, WARM_UP_MOVES
 from tests.browser.chromium import FLAGS, find_chromium
 
@@ -91,11 +91,8 @@ def main() -> int:
     options = parser.parse_args()
     if options.moves < 1:
         parser.error("there must be at least 1 move")
-    try:
+    with measuring(Error):
         times = measure(options.moves)
-    except (CannotMeasureError, Error) as error:
-        print(f"could not measure: {error}", file=sys.stderr)
-        return 1
     print(
         f"{POINTS} x {POINTS} cells: median {statistics.median(times):.0f} ms, p95 {percentile(times, 95):.0f} ms, "
         f"{len(times)} moves; aim, at most {AIM_MS} ms"

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.bench.serving import HOST, ROOT, CannotMeasureError, percentile, serve
+from tests.bench.serving import HOST, ROOT, CannotMeasureError, measuring, percentile, serve
 from tests.browser.chromium import FLAGS, find_chromium
 
 QUIET_MS = 500
@@ -153,11 +153,8 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=6, help="of each input (default 6)")
     parser.add_argument("--app", type=Path, default=ROOT / "app.py", help="the page to measure")
     options = parser.parse_args()
-    try:
+    with measuring(Error):
         print("\n".join(measure(options.app, options.times)))
-    except (CannotMeasureError, Error) as error:
-        print(f"could not measure: {error}", file=sys.stderr)
-        return 1
     return 0
 
 

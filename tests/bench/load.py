@@ -45,7 +45,7 @@ from websockets.typing import Subprotocol
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.bench.serving import HOST, ROOT, CannotMeasureError, Server, percentile, serve
+from tests.bench.serving import HOST, ROOT, CannotMeasureError, Server, measuring, percentile, serve
 
 AIM_P95_MS, AIM_CPU_MS = 500, 10
 WARM_UP_S = 4.0
@@ -368,11 +368,8 @@ def main() -> int:
         parser.error(f"at most {MOST_SESSIONS} sessions and {MOST_SECONDS} seconds")
     if options.gap <= 0:
         parser.error("--gap must be more than 0")
-    try:
+    with measuring(TimeoutError, WebSocketException):
         run(options)
-    except (CannotMeasureError, TimeoutError, WebSocketException) as error:
-        print(f"could not measure: {error or type(error).__name__}", file=sys.stderr)
-        return 1
     return 0
 
 

@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, CDPSession, Error, Page, sync_playwrigh
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.bench.serving import HOST, ROOT, CannotMeasureError, serve
+from tests.bench.serving import HOST, ROOT, CannotMeasureError, measuring, serve
 from tests.browser.chromium import FLAGS, find_chromium
 
 LOAD_LIMIT_MS = 60_000
@@ -143,14 +143,11 @@ def main() -> int:
     parser.add_argument("--width", type=int, default=1440, help="of the window [px] (default 1440)")
     parser.add_argument("--app", type=Path, action="append", help="the page to measure (default this one's app.py)")
     options = parser.parse_args()
-    try:
+    with measuring(Error):
         for app in options.app or [ROOT / "app.py"]:
             print(app)
             for name, value in measure(app, options.moves, options.width):
                 print(f"  {name:52}{value:>12}")
-    except (CannotMeasureError, Error) as error:
-        print(f"could not measure: {error}", file=sys.stderr)
-        return 1
     return 0
 
 

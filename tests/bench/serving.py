@@ -1,4 +1,4 @@
-"""What the benches share: a Streamlit server of their own on a free local port, and percentiles."""
+"""What the benches share: a Streamlit server on a free local port, the one way to fail, and percentiles."""
 
 import math
 import os
@@ -22,6 +22,16 @@ _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 class CannotMeasureError(Exception):
     """The thing to measure is missing or does not work: the one reason for a non-zero exit code."""
+
+
+@contextmanager
+def measuring(*failures: type[Exception]) -> Iterator[None]:
+    """End the bench with one line where it cannot measure."""
+    known: tuple[type[Exception], ...] = (CannotMeasureError, *failures)
+    try:
+        yield
+    except known as error:
+        sys.exit(f"could not measure: {error or type(error).__name__}")
 
 
 @dataclass(frozen=True)

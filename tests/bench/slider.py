@@ -25,7 +25,7 @@ from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.bench.serving import HOST, ROOT, CannotMeasureError, percentile, serve
+from tests.bench.serving import HOST, ROOT, CannotMeasureError, measuring, percentile, serve
 from tests.browser.chromium import FLAGS, find_chromium
 
 L_GRID = [int(256 * 2 ** (k // 8) * (1 + (k % 8) / 8)) for k in range(97)]
@@ -197,11 +197,8 @@ def main() -> int:
     longest_round = len(L_GRID) - 1 - START
     if not 1 <= options.moves // max(options.rounds, 1) <= longest_round:
         parser.error(f"a round must have between 1 and {longest_round} moves")
-    try:
+    with measuring(Error):
         floor, real = measure(options.app or [ROOT / "app.py"], options.moves, options.rounds, options.figures)
-    except (CannotMeasureError, Error) as error:
-        print(f"could not measure: {error}", file=sys.stderr)
-        return 1
     for subject in real:
         print(f"{subject.name}\n{report(floor, subject)}")
     return 0

@@ -22,7 +22,7 @@ from websockets.exceptions import WebSocketException
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.bench.load import Usage, open_clients
-from tests.bench.serving import ROOT, CannotMeasureError, Server, serve
+from tests.bench.serving import ROOT, CannotMeasureError, Server, measuring, serve
 
 PARTS = 20
 
@@ -81,12 +81,8 @@ def main() -> int:
     options = parser.parse_args()
     if min(options.reruns // PARTS, options.sessions, options.stay) < 1:
         parser.error(f"at least {PARTS} reruns, one session and one move")
-    try:
-        with serve(options.app) as server:
-            print(verdict(asyncio.run(soak(server, options)), options.reruns))
-    except (CannotMeasureError, TimeoutError, WebSocketException) as error:
-        print(f"could not measure: {error or type(error).__name__}", file=sys.stderr)
-        return 1
+    with measuring(TimeoutError, WebSocketException), serve(options.app) as server:
+        print(verdict(asyncio.run(soak(server, options)), options.reruns))
     return 0
 
 
