@@ -33,7 +33,7 @@ from sizing.exchange.server_words import BESIDE_COLUMNS, COLUMNS, beside_rows, m
 from sizing.explain.verdict import advice, idle_words
 from sizing.figures import occupancy_figure
 from sizing.scenario.from_model import FILLED, servable
-from sizing.scenario.inputs import LABELS, MAX_L
+from sizing.scenario.inputs import LABELS, MAX_L, MAX_SLOT_BYTES
 from sizing.server.example import example
 from sizing.server.inputs import NO_BYTES
 from sizing.server.recorder import recorder
@@ -226,24 +226,21 @@ def _bytes(read: Read, command: Command | None, model: str) -> dict[str, Any]:
     typed = str(kept_box(STATE_BYTES, "", box)).replace(",", "").strip()
     if not typed:
         return {}
-    if not typed.isdigit() or not 0 < int(typed) <= MOST_BYTES:
+    if not typed.isdigit() or not 0 < int(typed) <= MAX_SLOT_BYTES:
         st.error("State bytes per slot: a whole number of bytes is needed, such as 56171520.")
         return {}
-    return {"state_bytes_per_slot": int(typed), "conv_bytes_per_slot": 0}
-
-
-MOST_BYTES = 2**40  # of a slot; more than any GPU has
+    return {"state_bytes_per_slot": int(typed), "conv_bytes_per_slot": None}  # unknown
 
 
 def _whose(found: Told, read: Read, scenario: Scenario) -> None:
     """Which numbers are the log's and which the sidebar's, with the length in use as the L to take."""
     told_by = "boot log" if found.printed else "server"
-    words = f"All numbers here are those of the {told_by}; of the sidebar L = {count(scenario.L)} alone is taken"
+    words = f"All numbers here come from the {told_by}. Only L = {count(scenario.L)} comes from the sidebar"
     length = read.facts.length_in_use if read.facts else None
     words += ", because no log says how long requests will be." if length is None else "."
     other = _differs(found.found.scenario if found.found else None, scenario)
     if other:
-        words += f" The sidebar stands for another deployment: it differs in {other}."
+        words += f" The sidebar describes another deployment: it differs in {other}."
     st.caption(plain(words))
     if length is not None and length != scenario.L and length <= MAX_L and not presented():
         label = f"Take L = {count(length)}, the length in use"

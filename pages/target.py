@@ -6,7 +6,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts.blocks import plain, table_text, unbroken
-from pages.parts.carried import fleet_link
 from pages.parts.fleet import show_fleet
 from pages.parts.frame import show_page
 from pages.parts.hardware import show_hardware
@@ -21,7 +20,7 @@ from sizing.answers.carrying_ways import CarryingWay, carrying_ways
 from sizing.answers.fleet import carriers
 from sizing.answers.target import Answer, aim
 from sizing.basics.units import count
-from sizing.exchange.link import to_query, wants_to_query
+from sizing.exchange.link import to_query
 from sizing.explain.target_words import (
     CARRYING_COLUMNS,
     NEAR_COLUMNS,
@@ -87,7 +86,7 @@ def _answer(scenario: Scenario, wants: list[Want], first: DeltaGenerator) -> Non
         with st.expander("What does not carry them, and the nearest points that fit", expanded=not found):
             _instead(answer)
     if not presented():
-        _links(scenario, wants, found)
+        _links(found)
 
 
 def _ways(found: tuple[CarryingWay, ...], wants: list[Want]) -> None:
@@ -120,13 +119,11 @@ def _instead(answer: Answer) -> None:
     )
 
 
-def _links(scenario: Scenario, wants: list[Want], found: tuple[CarryingWay, ...]) -> None:
-    """To the balance page with each of the best ways put in, and to this page as it stands."""
+def _links(found: tuple[CarryingWay, ...]) -> None:
+    """To the balance page with each of the best ways put in."""
     for one in found[:BEST]:
         label = f"See “{' '.join(one.flags)}” on the balance page"
         st.page_link("app.py", label=plain(label), query_params=to_query(one.setting.scenario), icon="⚖️")
-    query = to_query(scenario) | wants_to_query(scenario.L, wants) | fleet_link()
-    st.page_link("pages/target.py", label="Link to this target", query_params=query)
 
 
 show_page("Target", show_target)

@@ -73,7 +73,7 @@ def test_the_example_is_tried_with_one_click(page: AppTest) -> None:
     button.click()
     said = words(page.run())
     assert "# State pool full 80 % of the time, KV never above 47 %: r = 2.2045 runs 74 at L = 9,216" in said
-    assert "of the sidebar L = 9,216 alone is taken" in said
+    assert "Only L = 9,216 comes from the sidebar" in said
     assert "S = 5 counts one more, the peak between prefill and decode" in said
     (changed,) = [code.value for code in page.code if code.language == "diff"]
     command, recorder = [code.value for code in page.code if code.language == "bash"]
@@ -83,7 +83,7 @@ def test_the_example_is_tried_with_one_click(page: AppTest) -> None:
     (take,) = [button for button in page.button if button.label.startswith("Take L = ")]
     take.click()
     said = words(page.run())
-    assert "of the sidebar L = 9,676 alone is taken" in said
+    assert "Only L = 9,676 comes from the sidebar" in said
     assert not [button for button in page.button if button.label.startswith("Take L = ")]
     back = page.switch_page("app.py").run()
     assert "at L = 9,676" in words(back)
