@@ -41,7 +41,7 @@ LIVE = ("L", "D", "dcp_size", "split", "mamba_full_memory_ratio", "max_mamba_cac
 SPLIT_NUMBERS = {"ratio": "mamba_full_memory_ratio", "pin": "max_mamba_cache_size"}
 # Inputs that share a row where both are drawn, and how wide each is beside the other.
 SIDE_BY_SIDE: dict[tuple[str, ...], tuple[int, int]] = {
-    ("gpu", "tp_size"): (1, 1),
+    ("gpu", "tp_size"): (5, 2),
     ("mamba_ssm_dtype", "kv_cache_dtype"): (1, 1),
     ("D", "max_running_requests"): (3, 4),
     ("mamba_radix_cache_strategy", "release"): (1, 1),

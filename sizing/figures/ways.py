@@ -24,7 +24,7 @@ def ways_figure(found: Sequence[CarryingWay], wants: Sequence[Want], end: int | 
     first, release = wants[0], found[0].way.scenario.release
     held = ["the other lengths are held"] if len(wants) > 1 else []
     title = f"Ways that carry {count(first.requests)} at L = {count(first.L)}, the cheapest first"
-    said = ["dark: what the flags run; pale: the most that the way runs with another split", *held]
+    said = ["strong: what the flags run; faint: the most that the way runs with another split", *held]
     figure = layout(said, title, height=0, characters=CHARACTERS, bottom=BOTTOM, right=RIGHT)
     figure["margin"] |= {"l": 24, "t": figure["margin"]["t"] + OVER}
     figure["title"]["pad"]["b"] += OVER
