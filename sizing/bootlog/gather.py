@@ -85,7 +85,6 @@ def facts_of(lines: list[Line], given: Settings | None = None, possible: tuple[R
         S=S.S,
         S_from=S.source,
         S_possible=S.possible,
-        clamp=slots // S.S if slots is not None and S.S else None,
         draft_tokens=drafts,
         speculation=speculation,
         radix_off=radix_off,

@@ -8,9 +8,7 @@ from sizing.bootlog import said
 from sizing.bootlog.find import Line
 from sizing.bootlog.measure import Measured, Printed, share, total
 from sizing.bootlog.prefix import Rank
-
-# Every S there is: the S table of compute-mamba-ratio.md, all strategies, with and without the decode-lock skip.
-POSSIBLE = (1, 3, 4, 5)
+from sizing.engine.request_slots import POSSIBLE, RequestSlots
 
 T = TypeVar("T")
 
@@ -67,7 +65,7 @@ class RankReport(NamedTuple):
         )
         if count is None or not running:
             return None
-        return count if sum(count // S >= running for S in POSSIBLE) == 1 else None
+        return count if sum(RequestSlots(S).requests(count) >= running for S in POSSIBLE) == 1 else None
 
     @property
     def running(self) -> int | None:

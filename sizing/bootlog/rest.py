@@ -12,6 +12,7 @@ from sizing.bootlog.rank_facts import RankFacts
 from sizing.engine.byte_costs import draft_rows_charged
 from sizing.engine.charges import charges_drafts, draft_holders
 from sizing.engine.kv import HEADROOM_BUFFER, adds_headroom
+from sizing.engine.request_slots import RequestSlots
 from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.releases.rules import Release, rules_of
 from sizing.scenario.inputs import Algorithm, Family, ReplaySsm, Role
@@ -132,7 +133,7 @@ def _states_reserved(rank: RankFacts, charging: Charging) -> int | None:
     rules, asked = rules_of(charging.release), charging.requests or SPECULATION_REQUESTS
     if rank.slots is None or (charging.S is None and rules.drafts == "joint"):
         return None
-    return int(draft_holders(rules, rank.slots, rank.slots // (charging.S or 1), asked))
+    return int(draft_holders(rules, rank.slots, RequestSlots(charging.S or 1).requests(rank.slots), asked))
 
 
 def _rings(rank: RankFacts, charging: Charging) -> Measured | None:

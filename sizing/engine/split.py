@@ -101,7 +101,7 @@ def solve_split(rank: Rank, ratio: float, slots: Numeric, *, pinned: bool = Fals
 def _memory(rank: Rank, pools: Pools, runs: int) -> Memory:
     ring, padding = rank.resolved.costs.ring_on_slot, rank.rules.padding_slots
     slot, slots, L = int(rank.slot_bytes) - ring, int(pools.slots), rank.scenario.L
-    state_used = runs * rank.resolved.S * slot
+    state_used = rank.request_slots.slots(runs) * slot
     kv_pool = min(int(int(pools.kv_rows) * rank.token_bytes), int(pools.kv_rest_bytes))  # EAGLE's own rows are beyond
     kv_used = min(int(runs * L * rank.token_bytes // rank.dcp_size), kv_pool)
     charged = int(pools.state_bytes) + int(pools.draft_reserve_bytes) + kv_pool
@@ -176,14 +176,14 @@ def _one_request(rank: Rank, pools: Pools, ratio: float, by: str) -> str:
     if pools.clamp > 0:
         return _more_tokens(rank, TOKENS_PER_REQUEST, by)
     if by == PIN:
-        return f"Pin at least {pin_from_slots(rank.resolved, rank.resolved.S)} slots."
+        return f"Pin at least {pin_from_slots(rank.resolved, rank.resolved.request_slots.slots(1))} slots."
     return _more_state(rank, ratio)
 
 
 def _divided(rank: Rank, flag: str) -> str:
     """A number that the attention-DP width leaves nothing of."""
     width = rank.scenario.attn_dp_size
-    least = pin_from_slots(rank.resolved, rank.resolved.S) if flag == PIN else width
+    least = pin_from_slots(rank.resolved, rank.resolved.request_slots.slots(1)) if flag == PIN else width
     return f"{flag} is divided by attn_dp_size {width}: set at least {least}."
 
 

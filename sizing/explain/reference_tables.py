@@ -14,6 +14,7 @@ from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.frames import frame_of
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, number, ratio_text, tokens_text
+from sizing.engine.request_slots import CLAMP_FORMULA
 from sizing.engine.requests import ESTIMATE_FACTOR, ESTIMATE_HIGH, ESTIMATE_LOW
 from sizing.engine.resolve import resolution, resolve, slots_per_request
 from sizing.engine.resolved import SlotUse
@@ -423,7 +424,7 @@ _GLOSSARY = (
         "and track buffer.",
         "slots per request",
     ),
-    ("mamba clamp", "K // S: the most requests the state pool admits.", "requests"),
+    ("mamba clamp", f"{CLAMP_FORMULA}: the most requests the state pool admits.", "requests"),
     (
         "full-KV pool",
         "Memory for keys and values of the full-attention layers, handed out in pages. It caps context × "

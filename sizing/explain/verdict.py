@@ -256,7 +256,8 @@ def no_spare_slot(sizing: Sizing) -> str:
     now = sizing.now
     if isinstance(now, Refusal) or spared(sizing, now):
         return ""
-    said = f"{count(now.slots)} slots are just {requests_text(now.admitted)} x S {sizing.S}: {SPARE_WHY}."
+    just = sizing.resolved.request_slots.product(requests_text(now.admitted))
+    said = f"{count(now.slots)} slots are just {just}: {SPARE_WHY}."
     found = recommended(sizing)
     if found is None or not found.change:
         return f"{said} Ask for one request fewer."

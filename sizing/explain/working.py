@@ -18,6 +18,7 @@ from sizing.basics.units import (
 )
 from sizing.engine.kv import HEADROOM_BUFFER, headroom_rows
 from sizing.engine.rank import rings_fixed_bytes
+from sizing.engine.request_slots import CLAMP_FORMULA
 from sizing.engine.requests import requests_charged
 from sizing.engine.slots import is_pinned, pin_divisor
 from sizing.engine.slots_per_request import SPECULATION_REQUESTS
@@ -76,8 +77,8 @@ def _split_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
         _slots_step(sizing, now),
         Step(
             quantity="mamba clamp",
-            formula="K // S",
-            numbers=f"{count(now.slots)} // {sizing.S}",
+            formula=CLAMP_FORMULA,
+            numbers=sizing.resolved.request_slots.division(count(now.slots)),
             result=requests_text(now.clamp),
         ),
         _kv_bytes_step(sizing, now),
