@@ -8,6 +8,7 @@ from sizing.bootlog import said
 from sizing.bootlog.find import Line
 from sizing.bootlog.measure import Measured, Printed, share, total
 from sizing.bootlog.prefix import Rank
+from sizing.engine.padding import with_padding
 from sizing.engine.request_slots import POSSIBLE, RequestSlots
 
 T = TypeVar("T")
@@ -94,14 +95,14 @@ class RankReport(NamedTuple):
         """Bytes of one slot: the sizes cover N + 1 of them (engine-sizing.md section 2)."""
         if not self.state_sizes or self.state is None or self.state.slots is None:
             return None
-        return share(total(self.state_sizes), self.state.slots + 1)
+        return share(total(self.state_sizes), with_padding(self.state.slots))
 
     @property
     def conv_bytes(self) -> Measured | None:
         """The conv part of a slot [bytes]."""
         if self.slot_bytes is None or self.state is None or self.state.slots is None:
             return None
-        return share(self.state_sizes[0].measured, self.state.slots + 1)
+        return share(self.state_sizes[0].measured, with_padding(self.state.slots))
 
     @property
     def rows(self) -> int | None:
@@ -115,7 +116,7 @@ class RankReport(NamedTuple):
         """The SSM part of a slot [bytes]."""
         if self.slot_bytes is None or self.state is None or self.state.slots is None:
             return None
-        return share(self.state_sizes[1].measured, self.state.slots + 1)
+        return share(self.state_sizes[1].measured, with_padding(self.state.slots))
 
     @property
     def kv_gib(self) -> Measured | None:

@@ -10,6 +10,7 @@ from sizing.basics.units import GIB, MIB, count, gib, rest_text
 from sizing.engine.charges import minimum_rest_gib
 from sizing.engine.kv import kv_cap, tokens_occupied, window_is_narrow
 from sizing.engine.limits import Limit, limits
+from sizing.engine.padding import slots_charged
 from sizing.engine.pools import Pools, pools_from_slots
 from sizing.engine.rank import beside_pin
 from sizing.engine.requests import TOKENS_PER_REQUEST
@@ -99,8 +100,9 @@ def solve_split(rank: Rank, ratio: float, slots: Numeric, *, pinned: bool = Fals
 
 
 def _memory(rank: Rank, pools: Pools, runs: int) -> Memory:
-    ring, padding = rank.resolved.costs.ring_on_slot, rank.rules.padding_slots
+    ring = rank.resolved.costs.ring_on_slot
     slot, slots, L = int(rank.slot_bytes) - ring, int(pools.slots), rank.scenario.L
+    charged_slots = slots_charged(rank.rules, slots)
     state_used = rank.request_slots.slots(runs) * slot
     kv_pool = min(int(int(pools.kv_rows) * rank.token_bytes), int(pools.kv_rest_bytes))  # EAGLE's own rows are beyond
     kv_used = min(int(runs * L * rank.token_bytes // rank.dcp_size), kv_pool)
@@ -108,8 +110,8 @@ def _memory(rank: Rank, pools: Pools, runs: int) -> Memory:
     return Memory(
         state_used=state_used,
         state_idle=slots * slot - state_used,
-        state_padding=padding * slot,
-        rings=(slots + padding) * ring + int(rank.ring_fixed_bytes),
+        state_padding=(charged_slots - slots) * slot,
+        rings=charged_slots * ring + int(rank.ring_fixed_bytes),
         draft_reserve=int(pools.draft_reserve_bytes),
         kv_used=kv_used,
         kv_idle=kv_pool - kv_used,
@@ -206,9 +208,10 @@ def _more_tokens(rank: Rank, least: int, by: str) -> str:
 
 def _fewer_slots(rank: Rank, pools: Pools, by: str) -> str:
     drafts = " and draft states" if rank.D else ""
-    padding = rank.rules.padding_slots
+    slots = int(pools.slots)
+    charged = slots_charged(rank.rules, slots)
     return (
-        f"{count(int(pools.slots) + padding)} slots{' (one is padding)' if padding else ''}{drafts} "
+        f"{count(charged)} slots{' (one is padding)' if charged > slots else ''}{drafts} "
         f"take {gib(float(pools.state_bytes + pools.draft_reserve_bytes))} of {rest_text(float(rank.rest_gib))} rest: "
         f"lower {by}, or raise --mem-fraction-static."
     )

@@ -8,6 +8,7 @@ from sizing.answers.recommended import SPARE_WHY, Recommended, recommended, spar
 from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal
 from sizing.basics.units import GIB, count, gib, number, ratio_text, requests_text, rest_text
+from sizing.engine.draft_rules import drafts_of
 from sizing.engine.limits import LimitName
 from sizing.engine.requests import asked_divisor, requests_asked, requests_charged
 from sizing.engine.slots import is_pinned, pin_divisor, pin_is_ignored, ratio_is_ignored
@@ -328,7 +329,7 @@ def _speculation(sizing: Sizing) -> Advice | None:
     if not sizing.drafts_charged or isinstance(now, Refusal) or now.ratio is None:
         return None
     asked = requests_charged(sizing.resolved)
-    if sizing.resolved.rules.drafts != "joint" or asked >= now.clamp:
+    if not drafts_of(sizing.resolved.rules).asks_clamp or asked >= now.clamp:
         return None
     return Advice(
         topic="Speculation",

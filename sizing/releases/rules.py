@@ -1,7 +1,7 @@
 """What each SGLang release does in its own way: the rules of the first release, then every change, oldest first.
 
 Source: engine-versions.md, read from the wheels named in RELEASES; a release that is not in the list was not read.
-The formulas stand once, in slots.py and pools.py; they ask these rules where releases differ.
+The formulas stand once, in sizing/engine/; they ask these rules where releases differ.
 """
 
 from collections.abc import Callable
@@ -112,11 +112,6 @@ class Rules(BaseModel):
     """How many slots a PD decode server allocates for its rows."""
     decode_extra_flag: bool
     """Whether the extra rows of a PD decode server have a flag and a default from --max-running-requests alone."""
-
-    @property
-    def padding_slots(self) -> int:
-        """Padding slots that are charged [slots]."""
-        return int(self.charges_padding)
 
     @property
     def least_requests(self) -> int:
