@@ -320,8 +320,8 @@ CHANGES: tuple[Change, ...] = (
     ),
     _since(
         "0.5.13",
-        "K and the draft states of K // S requests are solved together; then min(requests, K // S) x D states come "
-        "off rest. No slots, or too few for one request, is refused.",
+        "K and the draft states of all that the clamp admits are solved together; then min(requests, clamp) x D states "
+        "come off rest. No slots, or too few for one request, is refused.",
         drafts="joint",
         refuses_without_slots=True,
     ),
