@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from sizing.releases.rules import LATEST, RELEASES
+
 ROOT = Path(__file__).parents[1]
 LOCKS = ("requirements.lock", "requirements-test.lock")
 SET_UP = "python3 -m venv .venv && .venv/bin/pip install -q -r "
@@ -87,9 +89,9 @@ def said(module: ast.Module, words: str) -> Iterator[int]:
     """The lines with a text that holds the words, docstrings left out."""
     prose = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
     for node in ast.walk(module):
-        plain = isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose
-        text = str(node.value) if plain else ast.unparse(node) if isinstance(node, ast.JoinedStr) else ""
-        if re.search(words, text):
+        if isinstance(node, ast.JoinedStr) and re.search(words, ast.unparse(node)):
+            yield node.lineno
+        if isinstance(node, ast.Constant) and id(node) not in prose and re.search(words, str(node.value)):
             yield node.lineno
 
 
@@ -106,6 +108,10 @@ HOMES: dict[str, tuple[tuple[str, ...], Callable[[ast.Module], Iterator[int]]]] 
         lambda module: said(module, r"K // S|\bx S\b|// S\b|(//|\bx)( S)? {[\w.]*\bS}"),
     ),
     "the padding slot": (("engine/padding.py",), lambda module: asked(module, "charges_padding")),
+    "the releases that are covered": (
+        ("releases/rules.py",),
+        lambda module: said(module, rf"{RELEASES[0]} to {LATEST}|RELEASES\[0\]}} to"),
+    ),
     "how drafts are charged": (
         ("engine/draft_rules.py", "releases/rules.py"),
         lambda module: said(module, "^(in every slot|before the split|joint)$"),

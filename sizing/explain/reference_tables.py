@@ -22,7 +22,7 @@ from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.explain import published_examples as examples
 from sizing.explain.launch_flags import flags
 from sizing.explain.published_examples import ByteConstants, Measured
-from sizing.releases.rules import CHANGES, RELEASES, Release
+from sizing.releases.rules import CHANGES, COVERED, RELEASES, Release
 from sizing.scenario.inputs import DEFAULT_RATIO, DEFAULTS, FIELDS, INPUTS, Scenario, changed, value_text
 from sizing.specification import FRAGILE_RATIO, optimal_ratio, token_equiv
 
@@ -571,7 +571,7 @@ def not_modelled() -> Table:
 
 _NOT_MODELLED = (
     (
-        "what came before 0.5.4, and whatever comes after 0.5.23",
+        f"any other release than SGLang {COVERED}",
         "These releases were not read. S, the padding slot, draft reserves and draft KV changed between releases.",
         "Take the nearest release and compare K and the tokens with your boot log.",
     ),

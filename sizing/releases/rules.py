@@ -16,6 +16,8 @@ Release = Literal[
 ]  # fmt: skip
 RELEASES: tuple[Release, ...] = get_args(Release)
 LATEST: Release = RELEASES[-1]
+COVERED = f"{RELEASES[0]} to {LATEST}"
+"""The releases whose rules are known, in words."""
 
 DraftRule = Literal["in every slot", "before the split", "joint"]
 SpecRing = Literal["none", "GDN, not charged", "on every slot", "GDN fixed"]
