@@ -123,7 +123,7 @@ def releases_table() -> Table:
         title="What changed when",
         columns=("since", "what", "default S"),
         rows=tuple((change.since, change.words, _default_slots(change.since)) for change in CHANGES),
-        note=f"{FIRST_WORDS} Read from the wheels of {', '.join(RELEASES)}; The S is that of Qwen3-Next; other "
+        note=f"{FIRST_WORDS} Read from the wheels of {', '.join(RELEASES)}; the S is that of Qwen3-Next; other "
         "models differ (support-by-release.md). Source: engine-versions.md.",
     )
 
