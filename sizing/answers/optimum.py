@@ -19,7 +19,7 @@ from sizing.basics.units import GIB, typed_ratio
 from sizing.engine.charges import slots_from_ratio
 from sizing.engine.pools import carries, pools_from_slots, running
 from sizing.engine.rank import asking, pin_rank, rank_of
-from sizing.engine.requests import ESTIMATE_HIGH, asked_divisor
+from sizing.engine.requests import asked_divisor
 from sizing.engine.resolved import Rank, Resolved
 from sizing.engine.slots import (
     is_pinned,
@@ -216,7 +216,7 @@ def most_by_state(rank: Rank) -> int:
 
 def _most_requests(rank: Rank, need: Need, *, spare: bool) -> int:
     """The largest C that runs with its slots; the engine never wants more than asked, or its top estimate."""
-    top = int(rank.requests_asked) if rank.requests_asked is not None else ESTIMATE_HIGH
+    top = int(rank.requests_asked) if rank.requests_asked is not None else rank.rules.estimate.high
     wanted = np.arange(1, min(top, most_by_state(rank)) + 1, dtype=np.int64)
     slots = np.asarray(rank.request_slots.slots(wanted, spare=spare))
     by_flag = slots <= most_slots(rank)

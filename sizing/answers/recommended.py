@@ -13,7 +13,6 @@ from sizing.answers.solve import Sizing, solve_now
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, gib, requests_text, rest_text, stated_ratio_text
 from sizing.engine.requests import asked_divisor
-from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.engine.split import Split
 from sizing.releases.flags import PIN, RATIO, REQUESTS
 from sizing.scenario.inputs import MAX_REQUESTS, Scenario
@@ -250,8 +249,7 @@ def _what_is_short(sizing: Sizing, now: Split) -> str:
     if name == "KV pool" and now.memory.state_idle:
         return f"{gib(now.memory.state_idle)} of state lie idle: the KV pool is short."
     if name == "requests asked":
-        asked = sizing.scenario.max_running_requests or SPECULATION_REQUESTS
-        return f"--max-running-requests ({count(asked)}) binds."
+        return f"--max-running-requests ({count(sizing.resolved.max_running_requests or 0)}) binds."
     of_the_engine = {"estimate": "The engine's own estimate", "tokens // 2": "The engine's tokens // 2"}
     return f"{of_the_engine.get(name, f'The {name}')} binds: {requests_text(now.binding.requests)}."
 

@@ -15,7 +15,6 @@ from sizing.engine.draft_rules import drafts_of
 from sizing.engine.kv import HEADROOM_BUFFER, adds_headroom
 from sizing.engine.padding import slots_charged, with_padding
 from sizing.engine.request_slots import RequestSlots
-from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.releases.rules import Release, rules_of
 from sizing.scenario.inputs import Algorithm, Family, ReplaySsm, Role
 
@@ -127,13 +126,18 @@ def _drafts(rank: RankFacts, charging: Charging) -> Measured | None:
     return rank.state_gib.times(reserved * charging.D / with_padding(rank.slots_allocated))
 
 
+def _asked(charging: Charging) -> int:
+    """The requests that are charged for: as asked, else as many as the release takes under speculation."""
+    return charging.requests or rules_of(charging.release).speculation_requests
+
+
 def _states_reserved(rank: RankFacts, charging: Charging) -> int | None:
     """How many requests' drafts are charged (section 14, the row of draft states)."""
-    rules, asked = rules_of(charging.release), charging.requests or SPECULATION_REQUESTS
+    rules = rules_of(charging.release)
     if rank.slots is None or (charging.S is None and drafts_of(rules).asks_clamp):
         return None
     clamp = RequestSlots(charging.S or 1).requests(rank.slots)
-    return int(drafts_of(rules).holders(rules, rank.slots, clamp, asked))
+    return int(drafts_of(rules).holders(rules, rank.slots, clamp, _asked(charging)))
 
 
 def _rings(rank: RankFacts, charging: Charging) -> Measured | None:
@@ -146,7 +150,7 @@ def _rings(rank: RankFacts, charging: Charging) -> Measured | None:
     if charging.family == "GDN" and rules_of(charging.release).spec_ring == "GDN fixed":
         if rank.running is None:
             return None
-        return rank.ring_gib.times(with_padding(charging.requests or SPECULATION_REQUESTS) / with_padding(rank.running))
+        return rank.ring_gib.times(with_padding(_asked(charging)) / with_padding(rank.running))
     return rank.ring_gib
 
 

@@ -13,7 +13,6 @@ from sizing.engine.limits import Limit, limits
 from sizing.engine.padding import slots_charged
 from sizing.engine.pools import Pools, pools_from_slots
 from sizing.engine.rank import beside_pin
-from sizing.engine.requests import TOKENS_PER_REQUEST
 from sizing.engine.resolved import Rank, Resolved, Window
 from sizing.engine.slots import lever, pin_from_slots, ratio_is_ignored
 from sizing.releases.flags import PIN, RATIO, REQUESTS
@@ -176,7 +175,7 @@ def _one_request(rank: Rank, pools: Pools, ratio: float, by: str) -> str:
     if rank.requests_asked is not None and rank.requests_asked <= 0:
         return _divided(rank, REQUESTS)
     if pools.clamp > 0:
-        return _more_tokens(rank, TOKENS_PER_REQUEST, by)
+        return _more_tokens(rank, rank.rules.tokens_per_request, by)
     if by == PIN:
         return f"Pin at least {pin_from_slots(rank.resolved, rank.resolved.request_slots.slots(1))} slots."
     return _more_state(rank, ratio)

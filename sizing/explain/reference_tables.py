@@ -15,14 +15,12 @@ from sizing.basics.frames import frame_of
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, number, ratio_text, tokens_text
 from sizing.engine.request_slots import CLAMP_FORMULA
-from sizing.engine.requests import ESTIMATE_FACTOR, ESTIMATE_HIGH, ESTIMATE_LOW
 from sizing.engine.resolve import resolution, resolve, slots_per_request
 from sizing.engine.resolved import SlotUse
-from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.explain import published_examples as examples
 from sizing.explain.launch_flags import flags
 from sizing.explain.published_examples import ByteConstants, Measured
-from sizing.releases.rules import CHANGES, COVERED, RELEASES, Release
+from sizing.releases.rules import CHANGES, COVERED, LATEST, RELEASES, Release, rules_of
 from sizing.scenario.inputs import DEFAULT_RATIO, DEFAULTS, FIELDS, INPUTS, Scenario, changed, value_text
 from sizing.specification import FRAGILE_RATIO, optimal_ratio, token_equiv
 
@@ -216,7 +214,7 @@ def _assumed_words(scenario: Scenario) -> str:
     if not scenario.D or scenario.max_running_requests is not None:
         return ""
     return (
-        f"Under speculation the engine assumes {SPECULATION_REQUESTS} requests until "
+        f"Under speculation the engine assumes {rules_of(scenario.release).speculation_requests} requests until "
         "--max-running-requests is set, so no row has more. "
     )
 
@@ -403,6 +401,7 @@ def glossary() -> Table:
     )
 
 
+_NEWEST = rules_of(LATEST)
 _GLOSSARY = (
     (
         "state pool",
@@ -446,13 +445,14 @@ _GLOSSARY = (
     ),
     (
         "requests asked",
-        "--max-running-requests, or the 48 that the engine assumes under speculation when it is unset.",
+        f"--max-running-requests, or the {_NEWEST.speculation_requests} that the engine assumes under speculation when "
+        "it is unset.",
         "requests",
     ),
     (
         "estimate",
         "What the engine aims for when no request count is asked: int(tokens / context_length × "
-        f"{ESTIMATE_FACTOR}), at least {count(ESTIMATE_LOW)} and at most {count(ESTIMATE_HIGH)}.",
+        f"{_NEWEST.estimate.factor}), from {count(_NEWEST.estimate.low)} to {count(_NEWEST.estimate.high)}.",
         "requests",
     ),
     ("tokens // 2", "The engine never admits more requests than half the KV tokens of one rank.", "requests"),

@@ -12,12 +12,11 @@ from sizing.engine.draft_rules import drafts_of
 from sizing.engine.limits import LimitName
 from sizing.engine.requests import asked_divisor, requests_asked, requests_charged
 from sizing.engine.slots import is_pinned, pin_divisor, pin_is_ignored, ratio_is_ignored
-from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.engine.split import Split
 from sizing.explain.hardware_words import no_fit_headline, no_fit_words
 from sizing.explain.launch_flags import flags
 from sizing.releases.flags import PIN, REQUESTS
-from sizing.releases.rules import BLOCK_KIND
+from sizing.releases.rules import BLOCK_KIND, rules_of
 from sizing.scenario.from_model import draft_bytes, geometry_of
 from sizing.scenario.inputs import Scenario, widths_of
 from sizing.scenario.rest import asked_for, condition
@@ -97,7 +96,7 @@ def binds_words(binding: LimitName, scenario: Scenario) -> str:
     if binding != "requests asked":
         return f": {BINDING_WORDS[binding]}"
     if scenario.max_running_requests is None:
-        return f": --max-running-requests ({count(SPECULATION_REQUESTS)}) binds"
+        return f": --max-running-requests ({count(rules_of(scenario.release).speculation_requests)}) binds"
     shared = f", {count(scenario.max_running_requests)} over all ranks" if scenario.attn_dp_size > 1 else ""
     return f", the limit you set{shared}"
 

@@ -21,7 +21,6 @@ from sizing.engine.rank import rank_of, rings_fixed_bytes
 from sizing.engine.request_slots import CLAMP_FORMULA
 from sizing.engine.requests import requests_charged
 from sizing.engine.slots import is_pinned, pin_divisor
-from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.engine.split import Split
 
 
@@ -110,7 +109,7 @@ def _tokens_step(sizing: Sizing, now: Split) -> Step:
     rows, formula = f"{count(now.kv_rest_bytes)} // {count(sizing.token_bytes)}", "KV bytes // KV bytes per token"
     if added := headroom_rows(sizing.resolved):
         rows += f" + {count(now.admitted)} x {count(added)} + {HEADROOM_BUFFER}"
-        formula += " + max_running_requests x (draft steps x top-k + D) + 100"
+        formula += f" + max_running_requests x (draft steps x top-k + D) + {HEADROOM_BUFFER}"
     if scenario.max_total_tokens is not None:
         rows = f"min({rows}, {count(scenario.max_total_tokens)})"
         formula = f"min({formula}, max_total_tokens)"
@@ -157,7 +156,7 @@ def _slots_by_count(sizing: Sizing) -> tuple[str, str]:
         width, words, stated = pin_divisor(sizing.resolved), "the pin", scenario.max_mamba_cache_size
     else:
         width = pin_divisor(sizing.resolved)
-        asked = scenario.max_running_requests or (SPECULATION_REQUESTS if scenario.D else None)
+        asked = sizing.resolved.max_running_requests
         stated = asked or rules.slots_without_radix
         words = "radix cache off: one slot for each request asked" if asked else "radix cache off, no count asked"
     shared = (" // attn_dp_size", f" // {width}") if width > 1 else ("", "")

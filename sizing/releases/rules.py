@@ -6,7 +6,7 @@ The formulas stand once, in sizing/engine/; they ask these rules where releases 
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict
 
@@ -24,8 +24,16 @@ SpecRing = Literal["none", "GDN, not charged", "on every slot", "GDN fixed"]
 DecodeSlots = Literal["rows", "K and extra", "least of K and rows", "most of K and what rows need"]
 
 
+class Estimate(NamedTuple):
+    """Requests that the engine aims for by itself: tokens / context length x factor, from low to high."""
+
+    factor: int
+    low: int
+    high: int
+
+
 class Rules(BaseModel):
-    """How one release sizes its pools, wherever releases differ."""
+    """How one release sizes its pools: where releases differ, and the engine's own numbers."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -95,7 +103,12 @@ class Rules(BaseModel):
     asked_over_dp: Literal["never", "under speculation", "always"]
     """Whether --max-running-requests is divided by the attention-DP width when requests are admitted."""
     asked_capped_by: Literal["nothing", "estimate", "tokens // 2"]
+    estimate: Estimate
     estimate_capped_by_tokens: bool
+    tokens_per_request: int
+    """The fewest KV tokens [tokens per rank] that a request is admitted for, where tokens cap requests."""
+    speculation_requests: int
+    """--max-running-requests [requests of the deployment] where it is not set under speculation."""
     one_request_at_least: bool
     """Whether --max-running-requests below the attention-DP width still gives each rank one request."""
     dp_flags: str
@@ -181,6 +194,10 @@ FIRST = Rules(
     prefill_reserves_drafts=True,
     asked_over_dp="never",
     asked_capped_by="nothing",
+    # engine-sizing.md sections 5 and 7
+    estimate=Estimate(factor=512, low=2048, high=4096),
+    tokens_per_request=2,
+    speculation_requests=48,
     estimate_capped_by_tokens=False,
     one_request_at_least=False,
     dp_flags="--dp-size {n} --enable-dp-attention",
