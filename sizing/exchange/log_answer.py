@@ -124,6 +124,12 @@ class _Numbers:
         return self.facts.S
 
     @property
+    def request_slots(self) -> RequestSlots:
+        """What requests take of the slots: by the flags where they lead to the S of the log, else by S alone."""
+        by_flags = self.sizing is not None and self.sizing.S == self.S
+        return self.sizing.resolved.request_slots if self.sizing and by_flags else RequestSlots(self.S or 1)
+
+    @property
     def D(self) -> int | None:  # noqa: N802, the specification's letter
         """Draft states that are charged for a running request."""
         if self.sizing is not None:
@@ -147,7 +153,7 @@ class _Numbers:
         if self.refused is not None:
             return None
         if isinstance(slots, int) and self.S:
-            return RequestSlots(self.S).requests(slots)
+            return self.request_slots.requests(slots)
         return self.facts.clamp
 
     @property
@@ -370,7 +376,7 @@ def _said(numbers: _Numbers) -> str:
     if isinstance(numbers.slots, int):
         slots = f"{count(numbers.slots)} slots"
         if numbers.S and numbers.clamp is not None:
-            slots = f"{RequestSlots(numbers.S).division(slots)} a request = {count(numbers.clamp)}"
+            slots = f"{numbers.request_slots.division(slots)} a request = {count(numbers.clamp)}"
         parts.append(slots)
     if numbers.facts.kv_tokens is not None:
         held = f" hold {count(numbers.kv_cap)}" if numbers.kv_cap is not None else ""
@@ -425,8 +431,8 @@ def _of_requests(numbers: _Numbers) -> Iterator[Notice]:
     if numbers.refused is None and asked is not None and runs is not None and runs < asked:
         pool = {"state": "the state pool", "kv": "the KV pool"}.get(numbers.binds or "", "what is left")
         yield Notice(about="asked_more", words=f"{requests_text(asked)} asked for, {pool} lets {count(runs)} run.")
-    S, slots, admitted = numbers.S, numbers.slots, numbers.admitted
-    each = RequestSlots(S or 1)
+    slots, admitted = numbers.slots, numbers.admitted
+    each = numbers.request_slots
     if isinstance(slots, int) and admitted and each.is_tight(slots, admitted) and numbers.refused is None:
         words = f"{each.product(count(admitted))} is all of the {count(slots)} slots: at a chunk border a request may "
         words += "find no slot, and an assertion ends the server."
