@@ -17,7 +17,7 @@ from sizing.answers import limit_panel as lifts
 from sizing.answers.recommended import Recommended, recommended
 from sizing.explain.launch_flags import environment, launch_flags, why_words
 from sizing.explain.unified_memory import COLUMNS as UNIFIED_COLUMNS
-from sizing.explain.unified_memory import UnifiedView, unified_view
+from sizing.explain.unified_memory import UnifiedView, unified_in_force
 from sizing.explain.verdict import advice, idle_words, verdict
 from sizing.explain.working import comparisons, working
 from sizing.figures import (
@@ -53,7 +53,7 @@ def balance(scenario: Scenario) -> None:
         return
     words, idle, found = verdict(sizing), idle_words(sizing), recommended(sizing)
     where = " on each rank" if scenario.attn_dp_size > 1 else ""
-    one = unified_view(sizing) if scenario.enable_unified_memory else None
+    one = unified_in_force(sizing)
     headline = one.headline if one else words.headline
     if presented():
         st.markdown(f"# {plain(headline)}")

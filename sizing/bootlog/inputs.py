@@ -151,6 +151,7 @@ def _flags(facts: Facts) -> Iterator[_Given]:
             yield _Given(name, settings.input(name))
     yield _Given("replayssm", settings.replayssm)
     yield _Given("skip_decode_lock", settings.skip_decode_lock)
+    yield _Given("enable_unified_memory", True if facts.unified else settings.enable_unified_memory)
     yield _Given("dcp_size", facts.dcp_size)
     if settings.max_mamba_cache_size is not None:
         yield _Given("split", "pin")

@@ -28,7 +28,7 @@ from sizing.exchange.scenario_file import to_file
 from sizing.exchange.sizing_answer import refused_answer, sizing_answer
 from sizing.explain.hardware_words import automatic_rows
 from sizing.explain.launch_flags import why_words
-from sizing.explain.unified_memory import unified_view
+from sizing.explain.unified_memory import unified_in_force
 from sizing.explain.verdict import advice, ask_for_rest, verdict
 from sizing.explain.working import comparisons, working
 from sizing.scenario.inputs import DEFAULTS, FIELDS, INPUTS, rest_is_given
@@ -101,7 +101,7 @@ def _as_table(sizing: Sizing) -> str:
     if found:
         parts += ["", f"set: {found.flag}", *([f" or: {' '.join(found.alternative)}"] if found.alternative else [])]
         parts += [found.reason, *filter(None, [why_words(sizing, found)])]
-    one = unified_view(sizing) if sizing.scenario.enable_unified_memory else None
+    one = unified_in_force(sizing)
     parts += ["", one.headline, *one.sentences, *aligned(one.rows), f"set: {one.flag}"] if one else []
     parts += ["", *[f"{item.topic}. {item.text}" for item in advice(sizing)]]
     return "\n".join(parts)

@@ -19,7 +19,8 @@ from sizing.engine.resolve import resolution
 from sizing.engine.slots import ratio_is_ignored
 from sizing.engine.split import Split
 from sizing.exchange.answer import Best, Measured, Notice, Number, SizingAnswer, refusal
-from sizing.exchange.sizing_answer import best_of
+from sizing.exchange.sizing_answer import best_of, best_unified_of
+from sizing.explain.unified_memory import unified_in_force
 from sizing.explain.verdict import BEYOND_WORTH_SAYING
 from sizing.specification import optimal_ratio
 
@@ -115,6 +116,9 @@ class _Numbers:
         settings = self.facts.settings
         self.cap = _per_rank(settings.max_running_requests, settings.attn_dp_size)
         self.refused = boot.refused
+        stated = settings.enable_unified_memory or (found.scenario and found.scenario.enable_unified_memory)
+        self.one_buffer = bool(self.facts.unified or stated)
+        self.unified = unified_in_force(self.sizing) if self.sizing is not None and L is not None else None
 
     @property
     def S(self) -> int | None:  # noqa: N802, the specification's letter
@@ -177,6 +181,8 @@ class _Numbers:
             return 0
         if self.L is None:
             return self.admitted
+        if self.one_buffer:
+            return self.unified.runs if self.unified is not None else None
         if self.kv_cap is None:
             return None
         return _alone({min(admitted, self.kv_cap) for admitted in self._admitted_by_any_S})
@@ -186,6 +192,8 @@ class _Numbers:
         """What sets `runs`; None where two may and the log does not tell."""
         if self.refused is not None or self.runs is None:
             return None
+        if self.unified is not None:
+            return self.unified.binds
         if self.clamp is not None and self.runs == self.clamp:
             return "state"
         if self.kv_cap is not None and self.runs == self.kv_cap < min(self._admitted_by_any_S):
@@ -261,6 +269,8 @@ class _Numbers:
         return _each(equiv, lambda tokens: optimal_ratio(L, tokens, 1, S, D, dcp))
 
     def _best(self) -> Best | None:
+        if self.one_buffer:
+            return best_unified_of(self.unified) if self.unified is not None and self.refused is None else None
         sizing = self.sizing
         if sizing is None or self.L is None or self.refused is not None or sizing.optimum is None:
             return None
@@ -348,6 +358,10 @@ BINDS_WORDS = {
 def _what_runs(numbers: _Numbers) -> Iterator[str]:
     """The headline of a boot that started: what runs, by which numbers."""
     L, runs = numbers.L, numbers.runs
+    if numbers.unified is not None:
+        yield from numbers.unified.told
+        yield _said(numbers)
+        return
     at = f" at L = {count(L)}" if L is not None else ""
     if runs is None and numbers.boot.crashed and not numbers.boot.died_later:
         yield "The process ended in an error before its pools were sized: it serves nothing."
@@ -369,7 +383,8 @@ def _said(numbers: _Numbers) -> str:
         each = f" // {numbers.S} a request = {count(numbers.clamp)}" if numbers.S and numbers.clamp is not None else ""
         parts.append(f"{count(numbers.slots)} slots{each}")
     if numbers.facts.kv_tokens is not None:
-        held = f" hold {count(numbers.kv_cap)}" if numbers.kv_cap is not None else ""
+        tells = numbers.kv_cap is not None and not numbers.one_buffer  # there the label bounds one request, no more
+        held = f" hold {count(numbers.kv_cap)}" if tells and numbers.kv_cap is not None else ""
         parts.append(f"{count(numbers.facts.kv_tokens)} KV tokens{held}")
     if numbers.cap is not None:
         parts.append(f"{count(numbers.cap)} asked")

@@ -3,7 +3,7 @@
 Source: running-server.md 2.2 and 2.3.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal, RefusedError
@@ -41,6 +41,23 @@ class UnifiedView(NamedTuple):
     """No other flags run as many."""
 
     @property
+    def change(self) -> bool:
+        """Whether another ratio runs more."""
+        return len(self.flags) > 1
+
+    @property
+    def most(self) -> int:
+        """What runs with the flags [requests per rank]."""
+        return self.best.runs if self.best is not None and self.change else self.runs
+
+    @property
+    def binds(self) -> Literal["state", "kv", "cap"]:
+        """What sets `runs`: the buffer, K // S, or the request cap."""
+        if self.runs < self.found.admitted:
+            return "kv"
+        return "state" if self.found.admitted == self.found.clamp else "cap"
+
+    @property
     def flag(self) -> str:
         """All flags on one line."""
         return " ".join(self.flags)
@@ -49,6 +66,16 @@ class UnifiedView(NamedTuple):
     def reason(self) -> str:
         """Whether it helps, and why."""
         return self.sentences[0]
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What runs, why, which ratio to set, and what this rests on."""
+        return (self.headline, *self.sentences)
+
+
+def unified_in_force(sizing: Sizing) -> UnifiedView | None:
+    """What runs where the flag is set; None where it is not, and like `unified_view`."""
+    return unified_view(sizing) if sizing.scenario.enable_unified_memory else None
 
 
 def unified_view(sizing: Sizing) -> UnifiedView | None:
