@@ -17,7 +17,7 @@ from sizing.answers import limit_panel as lifts
 from sizing.answers.recommended import Recommended, recommended
 from sizing.explain.launch_flags import environment, launch_flags, why_words
 from sizing.explain.unified_memory import COLUMNS as UNIFIED_COLUMNS
-from sizing.explain.unified_memory import UnifiedView, unified_in_force
+from sizing.explain.unified_memory import UnifiedView, change_under, unified_in_force
 from sizing.explain.verdict import advice, idle_words, verdict
 from sizing.explain.working import comparisons, working
 from sizing.figures import (
@@ -80,6 +80,7 @@ def balance(scenario: Scenario) -> None:
     show_words("\n\n".join((*(unified_words(one) if one else ()), below(sizing))), key="below")
     with st.expander("The working, with your numbers, and the specification beside the engine"):
         show_words(folded(sizing), key="folded")
+    found = change_under(sizing, one) if one else found
     if found is not None:
         with st.expander("The whole launch command, and why this flag"):
             show_words(plain(why_words(sizing, found)), key="why")

@@ -139,7 +139,7 @@ def result_json(sizing: Sizing) -> str:
     one = unified_in_force(sizing)
     return _json(
         {
-            "verdict": verdict(sizing).text,
+            "verdict": " ".join(one.told) if one else verdict(sizing).text,
             "recommended": best.model_dump(mode="json", exclude={"scenario"}) if best else None,
             "flags": found.model_dump() if found else None,
             "unified": one._asdict() | {"found": one.found.model_dump(mode="json")} if one else None,

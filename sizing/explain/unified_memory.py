@@ -5,9 +5,10 @@ Source: running-server.md 2.2 and 2.3.
 
 from typing import Literal, NamedTuple
 
+from sizing.answers.recommended import Recommended, applied
 from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal, RefusedError
-from sizing.basics.units import count, gib, number, ratio_text, requests_text
+from sizing.basics.units import count, gib, number, ratio_text, requests_text, stated_ratio_text
 from sizing.engine.split import Split
 from sizing.engine.unified import Unified, UnifiedBest, best_unified, in_words, unified
 from sizing.releases.flags import RATIO
@@ -76,6 +77,21 @@ class UnifiedView(NamedTuple):
 def unified_in_force(sizing: Sizing) -> UnifiedView | None:
     """What runs where the flag is set; None where it is not, and like `unified_view`."""
     return unified_view(sizing) if sizing.scenario.enable_unified_memory else None
+
+
+def change_under(sizing: Sizing, one: UnifiedView) -> Recommended:
+    """The change as one of the split, for the whole launch command, which has the flag itself by the scenario."""
+    by_r_star = sizing.scenario.split == "balanced"
+    flags = one.flags[1:] or ((f"{RATIO} {stated_ratio_text(sizing.ratio_now)}",) if by_r_star else ())
+    return Recommended(
+        flags=flags,
+        change=one.change,
+        scenario=applied(sizing.scenario, flags),
+        before=(one.runs, one.runs),
+        after=(one.most, one.most),
+        reason=one.reason,
+        alternative=one.alternative,
+    )
 
 
 def unified_view(sizing: Sizing) -> UnifiedView | None:
