@@ -142,10 +142,11 @@ def limits_and_flips(sizing: Sizing) -> tuple[str, ...]:
     found = flips.flips(sizing)
     bars = {turn.quantity: bar(turn.factor) for turn in found}
     turning = [(*row, bars[row[0]]) for row in flips.flip_rows(found)]
+    whose = " of the static split" if sizing.scenario.enable_unified_memory else ""
     return (
-        "## Every limit, the smallest first",
+        f"## Every limit{whose}, the smallest first",
         table_text(lifts.COLUMNS, rows),
-        "## What turns the verdict",
+        f"## What turns the verdict{whose}",
         plain(flips.flips_words(sizing, found)),
         *([table_text((*flips.COLUMNS, "less or more, to x 16"), turning)] if turning else []),
     )

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from sizing.server.verdict import verdict
 from tests.server_texts import ASSERTIONS, UNIFIED, Moment, Server, pretty, since
 
 GOLDEN = Path(__file__).parent / "golden"
+BEGIN = 1_768_471_200  # 2026-01-15 10:00:00 UTC [s since 1970]
 MOMENTS = [Moment(second, 51, 9 - second % 3, 478_691 + 51 * second, 204, 20) for second in range(12)]
 
 
@@ -357,9 +359,13 @@ def test_mixed_in_one_text() -> None:
         lambda line: json.dumps({"log": line, "stream": "stderr"}) + "\n",
         lambda line: line.replace("\n", "\r\n"),
         lambda line: line.replace(" TP0]", ".123 TP0]"),
+        lambda line: line.replace("cuda graph", "npu graph"),  # sgl-project/sglang#30047
+        lambda line: line.replace(" TP0]", ".010 PP0 TP0 EP0]"),
+        lambda line: "Sep 08 00:21:09 gpu1 python3[123]: " + line,
+        lambda line: "[pod/sglang-0/sglang] 2026-01-15T10:00:00.123456789Z " + line,
         lambda line: line,
     ],
-    ids=["compose", "colours", "docker", "windows", "milliseconds", "plain"],
+    ids=["compose", "colours", "docker", "windows", "ms", "npu", "stages", "journal", "kubectl", "plain"],
 )
 def test_collectors(wrap: Any) -> None:
     """What a collector makes of a line does not change what it says."""
@@ -371,6 +377,39 @@ def test_collectors(wrap: Any) -> None:
     packed = read_server_chunks([gzip.compress(text.encode())])
     assert packed is not None
     assert packed.main == found
+
+
+DATES = (
+    "%a %b %d %H:%M:%S UTC %Y",
+    "%a %b %d %I:%M:%S %p UTC %Y",
+    "%a, %d %b %Y %H:%M:%S +0000",
+    "%Y-%m-%dT%H:%M:%S+00:00",
+)
+
+
+@pytest.mark.parametrize("mark", [*(f"{date}\n" for date in DATES), "==== %s ====\n", "%s\n"])
+def test_scrapes_of_any_loop(mark: str) -> None:
+    """What `date` prints before a scrape is its time; scrapes out of order are put in order, and a counter that a new
+    start set to 0 goes on from there.
+    """
+    counter = (5, 5, 9, 9, 0, 0, 2, 2, 2, 3, 3, 3)
+    text = [
+        datetime.fromtimestamp(BEGIN + at.second, UTC).strftime(mark.replace("%s", str(BEGIN + at.second)))
+        + Server().scrape(at, mark=False, retracted=count)
+        for at, count in zip(MOMENTS, counter, strict=True)
+    ]
+    for order in (text, text[::-1], text[1::2] + text[::2]):
+        facts = read("".join(order))
+        assert facts.main is not None
+        assert (facts.main.samples, facts.main.seconds) == (12, 11)
+        assert facts.retracted == 4 + 3
+        assert [point.queued for point in facts.main.points] == [moment.queued for moment in MOMENTS]
+
+
+def test_the_old_answer_of_load_says_who_waits() -> None:
+    """/get_load has the queue, and nothing of a pool."""
+    answer = [{"dp_rank": 0, "num_reqs": 60, "num_waiting_reqs": 9, "num_tokens": 478_691}]
+    assert verdict(read(json.dumps(answer) + "\n")).startswith("9 requests waited at most; which pool was short is not")
 
 
 def test_chunks_of_any_size_are_one_text() -> None:

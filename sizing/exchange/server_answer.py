@@ -144,7 +144,7 @@ def told(
     answer = LogFileAnswer(
         **known | {"words": " ".join(sentences), "notices": _together(base.answer if boot else None, facts, limits)},
         unknown=tuple(name for name in _wanted(base.answer, L) if known.get(name) is None),
-        serving=serving(facts, sizing, limits),
+        serving=None if of_boot_alone else serving(facts, sizing, limits),
     )
     return Told(answer, sentences, boot, printed, base.found, sizing, why_not)
 

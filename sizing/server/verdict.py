@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sizing.answers.recommended import recommended
 from sizing.answers.solve import Sizing
-from sizing.basics.units import count, number, percent
+from sizing.basics.units import count, number, percent, requests_text
 from sizing.engine.split import Split
 from sizing.explain.unified_memory import unified_in_force
 from sizing.releases.flags import RATIO
@@ -54,7 +54,12 @@ def died(end: Ended, limits: Limits) -> str:
 
 def _occupancy(facts: ServerFacts, sizing: Sizing | None, limits: Limits) -> Iterator[str]:
     main = facts.main
-    if main is None or main.shares is None:
+    if main is None:
+        return
+    if main.shares is None:
+        if main.peaks.queued is not None:
+            waited = f"{requests_text(main.peaks.queued)} waited at most" if main.peaks.queued else "No request waited"
+            yield f"{waited}; which pool was short is not said: add /metrics, or lines of its log."
         return
     tail = [*_better(sizing), *_held(main, sizing.S if sizing else limits.S)]
     yield f"{_limit(main)}{': ' + '; '.join(tail) if tail else ''}."
