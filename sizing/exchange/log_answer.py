@@ -163,11 +163,22 @@ class _Numbers:
         slots = self.slots
         if self.facts.running is not None:
             return {self.facts.running}
+        by_rules = self._admitted_by_the_rules
+        if by_rules is not None:
+            return {by_rules}
         if self.clamp is not None:
             return {self.clamp if self.cap is None else min(self.clamp, self.cap)}
         if self.refused is not None or self.cap is None or not isinstance(slots, int):
             return set()
         return {min(slots // S, self.cap) for S in self.facts.S_possible}
+
+    @property
+    def _admitted_by_the_rules(self) -> int | None:
+        """What the flags admit with the K that ran, as the release shares it out among ranks; None where not all flags
+        are known, or they make another K.
+        """
+        now = self.sizing.now if self.sizing is not None and self.found.known else None
+        return now.admitted if isinstance(now, Split) and now.slots == self.facts.slots else None
 
     @property
     def kv_cap(self) -> int | None:
