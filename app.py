@@ -19,7 +19,7 @@ from sizing.answers import limit_panel as lifts
 from sizing.answers.recommended import Recommended, recommended
 from sizing.explain.launch_flags import environment, launch_flags, why_words
 from sizing.explain.unified_memory import COLUMNS as UNIFIED_COLUMNS
-from sizing.explain.unified_memory import UnifiedView, unified_view
+from sizing.explain.unified_memory import UnifiedView, change_under, unified_in_force
 from sizing.explain.verdict import advice, idle_words, verdict
 from sizing.explain.working import comparisons, working
 from sizing.figures import (
@@ -55,7 +55,7 @@ def balance(scenario: Scenario) -> None:
         return
     words, idle, found = verdict(sizing), idle_words(sizing), recommended(sizing)
     where = " on each rank" if scenario.attn_dp_size > 1 else ""
-    one = unified_view(sizing) if scenario.enable_unified_memory else None
+    one = unified_in_force(sizing)
     headline = one.headline if one else words.headline
     change = change_words(one or found, where)
     if presented():
@@ -77,7 +77,7 @@ def balance(scenario: Scenario) -> None:
         },
         headline="" if one else headline,  # what follows a hand is the static split
     )
-    show_words(*under(sizing, one, found), key="under")
+    show_words(*under(sizing, one, change_under(sizing, one) if one else found), key="under")
     st.page_link("pages/reference.py", label="What the words mean, and the measurements behind the rules")
 
 
@@ -144,10 +144,11 @@ def limits_and_flips(sizing: Sizing) -> tuple[str, ...]:
     found = flips.flips(sizing)
     bars = {turn.quantity: bar(turn.factor) for turn in found}
     turning = [(*row, bars[row[0]]) for row in flips.flip_rows(found)]
+    whose = " of the static split" if sizing.scenario.enable_unified_memory else ""
     return (
-        "## Every limit, the smallest first",
+        f"## Every limit{whose}, the smallest first",
         table_text(lifts.COLUMNS, rows),
-        "## What turns the verdict",
+        f"## What turns the verdict{whose}",
         plain(flips.flips_words(sizing, found)),
         *([table_text((*flips.COLUMNS, "less or more, to x 16"), turning)] if turning else []),
     )
