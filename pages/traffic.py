@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts import state
 from pages.parts.blocks import plain, table_text, unbroken
-from pages.parts.carried import TRAFFIC_LINK, fleet_link
+from pages.parts.carried import OWN_TRAFFIC, TRAFFIC_LINK
 from pages.parts.fleet import show_fleet
 from pages.parts.frame import show_page
 from pages.parts.kept import kept_box
@@ -19,7 +19,6 @@ from pages.parts.plot import show_figures
 from pages.parts.presented import presented
 from pages.parts.rest import asked_for_rest
 from sizing import Problem, RefusedError, Scenario
-from sizing.exchange.link import to_query
 from sizing.exchange.traffic_answer import traffic_json
 from sizing.figures.traffic import lengths_figure, needs_figure, overflow_figure, times_figure
 from sizing.traffic import words
@@ -41,7 +40,6 @@ from sizing.traffic.workload import (
 
 SHAPES: tuple[Shape, ...] = get_args(Shape)
 KINDS = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "prom", "txt", "gz"]
-OWN = "own_traffic"  # the mix that was read, kept over page changes
 READ = "own_traffic_read"  # with which columns
 UNKNOWN = "own_traffic_unknown"  # its columns, where none is known to hold lengths
 FAULT = "own_traffic_fault"  # why it could not be read
@@ -60,7 +58,7 @@ def show_traffic(scenario: Scenario) -> None:
         return
     state.note(TRAFFIC_LINK, workload_to_query(workload))
     mix = (_asked_for(own, boxes) if own else None) or mix_of_workload(workload)
-    stated, workload = workload, with_waiting(workload, mix.times)
+    workload = with_waiting(workload, mix.times)
     try:
         if asked_for_rest(scenario, first):
             return
@@ -84,7 +82,8 @@ def show_traffic(scenario: Scenario) -> None:
         hint=words.in_flight_words(mix.times) if mix.times else "",
     )
     if not presented():
-        _take_away(scenario, traffic, stated)
+        data = traffic_json(traffic)
+        st.download_button("Result, JSON", data, "traffic.json", "application/json", on_click="ignore")
 
 
 def _workload(boxes: DeltaGenerator, sessions: DeltaGenerator, *, own: bool) -> Workload | list[Problem]:
@@ -118,7 +117,7 @@ def _typed(place: DeltaGenerator, name: str, first: str, placeholder: str | None
 def _own() -> Mix | None:
     """The traffic of a file that was given; a fault is said and the shape stands in."""
     if presented():
-        own: Mix | None = state.noted(OWN)
+        own: Mix | None = state.noted(OWN_TRAFFIC)
         return own
     file = st.file_uploader(
         "Your own requests: a trace, a benchmark's result file or a histogram (CSV, JSON lines, JSON, Parquet)",
@@ -131,7 +130,7 @@ def _own() -> Mix | None:
         _take(file)
     if fault := state.noted(FAULT):
         st.error(plain(fault))
-    mix: Mix | None = state.noted(OWN)
+    mix: Mix | None = state.noted(OWN_TRAFFIC)
     if mix is not None and file is None:
         st.caption(plain(f"Shown: {mix.name}."))
         st.button("Forget this traffic", on_click=_forget)
@@ -148,7 +147,7 @@ def _asked_for(own: Mix, boxes: DeltaGenerator) -> Mix:
 
 
 def _forget() -> None:
-    state.forget(OWN, READ, UNKNOWN, FAULT)
+    state.forget(OWN_TRAFFIC, READ, UNKNOWN, FAULT)
 
 
 def _take(file: Any) -> None:
@@ -161,7 +160,7 @@ def _take(file: Any) -> None:
     if (unknown and not chosen.found) or state.noted(READ) == chosen:
         return
     state.note(READ, chosen)
-    state.note(OWN, _tried(file, partial(_mix, chosen)))
+    state.note(OWN_TRAFFIC, _tried(file, partial(_mix, chosen)))
 
 
 def _tried(file: Any, read: Callable[[Path, str], Result]) -> Result | None:
@@ -289,14 +288,6 @@ def _sessions(traffic: Traffic, workload: Workload) -> None:
             )
         )
     )
-
-
-def _take_away(scenario: Scenario, traffic: Traffic, workload: Workload) -> None:
-    row = st.container(horizontal=True)
-    row.download_button("Result, JSON", traffic_json(traffic), "traffic.json", "application/json", on_click="ignore")
-    label = "Link to this traffic" if traffic.mix.synthetic else "Link to this page, without the requests of your file"
-    query = to_query(scenario) | workload_to_query(workload) | fleet_link()
-    row.page_link("pages/traffic.py", label=label, query_params=query)
 
 
 show_page("Traffic", show_traffic)

@@ -33,6 +33,7 @@ STYLE = f"""<style>
 .st-key-change [data-testid="stCaptionContainer"] {{ margin: 0; }}
 .st-key-change h2 {{ font-size: 2rem; }}
 .st-key-change [data-testid="stCode"] code {{ font-size: 1.6rem; }}
+.figures .data-of {{ display: none; }}
 .figures {{ zoom: {ZOOM}; }}
 :is([data-testid="stMarkdownContainer"], .words) :is(th, td) {{ padding: 0.15rem 0.75rem; }}
 </style>"""
