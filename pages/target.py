@@ -99,7 +99,8 @@ def _ways(found: tuple[CarryingWay, ...], wants: list[Want]) -> None:
     more = f"{count(len(dearer))} dearer way{'' if len(dearer) == 1 else 's'}, and all as a table"
     with st.expander(more if dearer else "The same as a table"):
         if dearer:
-            show_figures({"ways_dearer": (ways_figure(dearer, wants, end, dearer=True), said)}, key="target_ways_dearer")
+            figure = ways_figure(dearer, wants, end, dearer=True)
+            show_figures({"ways_dearer": (figure, said)}, key="target_ways_dearer")
         st.markdown(table_text(CARRYING_COLUMNS, map(unbroken, carrying_rows(found))))
 
 

@@ -17,7 +17,9 @@ OVER = 14  # [px] above the bars: what is wanted
 FOOT = -0.28  # of a row, from its middle to where its bar is
 
 
-def ways_figure(found: Sequence[CarryingWay], wants: Sequence[Want], end: int | None = None, *, dearer: bool = False) -> Figure:
+def ways_figure(
+    found: Sequence[CarryingWay], wants: Sequence[Want], end: int | None = None, *, dearer: bool = False
+) -> Figure:
     """Bars of the ways, at least one: to what the flags run, and paler to the most of the way. `end` is where the axis
     ends [requests], so that two figures have one scale; `dearer` names the ways that come behind the cheapest.
     """
@@ -45,7 +47,8 @@ def ways_figure(found: Sequence[CarryingWay], wants: Sequence[Want], end: int | 
     )
     at = [row - FOOT for row in rows]
     most = _bars("the most", at, [one.most for one in found], "@few", [_said(one, widest=True) for one in found])
-    runs = _bars("with these flags", at, [one.runs for one in found], "@many", [_said(one, widest=False) for one in found])
+    now = [_said(one, widest=False) for one in found]
+    runs = _bars("with these flags", at, [one.runs for one in found], "@many", now)
     on_bars = [edge for middle in at for edge in (middle - BAR * 0.7, middle + BAR * 0.7, None)]
     wanted = line([first.requests] * len(on_bars), on_bars, "@ink", width=3, name="wanted")
     return {"data": [most, runs, wanted], "layout": figure}
