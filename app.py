@@ -14,6 +14,7 @@ from pages.parts.words import show_words
 from sizing import RefusedError, Scenario, Sizing, solve
 from sizing.answers import flip_points as flips
 from sizing.answers import limit_panel as lifts
+from sizing.answers.band import at_low_end
 from sizing.answers.recommended import Recommended, recommended
 from sizing.explain.launch_flags import environment, launch_flags, why_words
 from sizing.explain.unified_memory import COLUMNS as UNIFIED_COLUMNS
@@ -51,7 +52,8 @@ def balance(scenario: Scenario) -> None:
     except RefusedError as refused:
         st.error(plain(str(refused)))
         return
-    words, idle, found = verdict(sizing), idle_words(sizing), recommended(sizing)
+    safe = at_low_end(sizing)  # of an estimate; the headline and the change hold both ends
+    words, idle, found = verdict(sizing), idle_words(safe), recommended(sizing)
     where = " on each rank" if scenario.attn_dp_size > 1 else ""
     one = unified_view(sizing) if scenario.enable_unified_memory else None
     headline = one.headline if one else words.headline
@@ -66,20 +68,20 @@ def balance(scenario: Scenario) -> None:
     show_figures(
         {
             "crossing": (crossing_figure(sizing), words.text),
-            "ratio": (ratio_figure(sizing), words.text),
+            "ratio": (ratio_figure(safe), words.text),
             "memory": (memory_figure(sizing), idle),
         },
         key="figures",
         hands={
             "crossing": hand_over_context(sizing),
-            "ratio": hand_over_ratio(sizing, ratios_drawn(sizing).tolist()),
+            "ratio": hand_over_ratio(sizing, ratios_drawn(safe).tolist()),
         },
         headline="" if one else headline,  # what follows a hand is the static split
     )
     show_automatic(scenario)
-    show_words("\n\n".join((*(unified_words(one) if one else ()), below(sizing))), key="below")
+    show_words("\n\n".join((*(unified_words(one) if one else ()), below(safe))), key="below")
     with st.expander("The working, with your numbers, and the specification beside the engine"):
-        show_words(folded(sizing), key="folded")
+        show_words(folded(safe), key="folded")
     if found is not None:
         with st.expander("The whole launch command, and why this flag"):
             show_words(plain(why_words(sizing, found)), key="why")
