@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sizing.answers.alternatives import Way
 from sizing.answers.carrying_settings import Setting, Want
 from sizing.answers.carrying_ways import CarryingWay
-from sizing.answers.target import Answer, Row
+from sizing.answers.target import Answer, Row, most_spared
 from sizing.basics.units import count, ratio_range_text, requests_text
 from sizing.engine.resolve import resolution
 from sizing.scenario.rest import condition
@@ -25,7 +25,11 @@ def headline(answer: Answer) -> str:
     wants, where = wants_words(answer.wants), condition(answer.here.way.scenario)
     if answer.setting is not None:
         return f"{wants} fit{where}."
-    return f"{wants} do not fit: at most {' and '.join(count(most) for most in answer.here.most)}{where}."
+    most, spared = (
+        " and ".join(map(count, each)) for each in (answer.here.most, most_spared(answer.here, answer.wants))
+    )
+    spare = f" ({spared} with a slot to spare)" if spared != most else ""
+    return f"{wants} do not fit: at most {most}{spare}{where}."
 
 
 def reasons(answer: Answer) -> str:
