@@ -3,7 +3,7 @@
 import streamlit as st
 from streamlit.starlette import App
 
-from pages.parts.blocks import bar, plain, table_text
+from pages.parts.blocks import bar, plain, show_change, table_text
 from pages.parts.frame import show_page
 from pages.parts.guard import guarded
 from pages.parts.hardware import show_automatic
@@ -59,12 +59,12 @@ def balance(scenario: Scenario) -> None:
     headline = one.headline if one else words.headline
     if presented():
         st.markdown(f"# {plain(headline)}")
-        show_change(one or found, where)
+        _change(one or found, where)
         show_figures({"crossing": (slide(crossing_figure(sizing)), words.text)}, key="figures")
         return
     static = (f"The static split: {words.headline}",) if one else ()
     st.markdown(f"# {plain(headline)}\n\n{plain(' '.join((*static, *words.sentences, idle)))}")
-    show_change(one or found, where)
+    _change(one or found, where)
     show_figures(
         {
             "crossing": (crossing_figure(sizing), words.text),
@@ -96,15 +96,11 @@ def unified_words(one: UnifiedView) -> tuple[str, ...]:
     return "## Static beside unified memory", told, table_text(UNIFIED_COLUMNS, one.rows)
 
 
-def show_change(found: Recommended | UnifiedView | None, where: str) -> None:
-    """The one change: what runs before and after, the flag to copy, the reason, and the other way, small."""
-    if found is None:
-        return
-    with st.container(key="change"):
-        st.markdown(f"## {plain(found.numbers + where)}")
-        st.code(found.flag, language=None, wrap_lines=True)
+def _change(found: Recommended | UnifiedView | None, where: str) -> None:
+    """The recommended change with its reason, and the other way, small."""
+    if found is not None:
         other = f" Or, for as many: {' '.join(found.alternative)}" if found.alternative else ""
-        st.caption(plain(f"{found.reason}{other}"))
+        show_change(found.numbers + where, found.flag, f"{found.reason}{other}")
 
 
 def below(sizing: Sizing) -> str:

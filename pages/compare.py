@@ -24,6 +24,7 @@ from sizing.figures.compare import compare_figure
 from sizing.scenario.inputs import changed, label
 
 SWEPT: tuple[SweepInput, ...] = get_args(SweepInput)
+ABOVE_FLAGS = 500  # [px] of the figure on a slide, above the flags of up to six
 FILE, FAULTS = "kept_file", "kept_file_faults"  # the box for a file, and what was wrong with the last one in it
 
 
@@ -88,11 +89,11 @@ def _side_by_side(kept: tuple[Scenario, ...], scenario: Scenario) -> None:
     place.markdown(f"# {plain(story)}")
     sizings = {name: item for name, item in zip(names, found, strict=True) if isinstance(item, Sizing)}
     if sizings:
-        figure = slide(compare_figure(sizings)) if presented() else compare_figure(sizings, story)
+        figure = slide(compare_figure(sizings), ABOVE_FLAGS) if presented() else compare_figure(sizings, story)
         show_figures({"compare": (figure, story)}, key="compare_figures")
     if presented():
         set_to = [(name, recommended(item)) for name, item in sizings.items()]
-        st.caption(plain("\n".join(f"{name}: {one.flag}" for name, one in set_to if one is not None)))
+        st.caption(plain(" · ".join(f"{name}: {one.flag}" for name, one in set_to if one is not None)))
         return
     columns = ("", *unbroken(names))
     parts = [table_text(columns, ((row.quantity, *row.cells) for row in results(found)))]

@@ -10,7 +10,7 @@ from pages.parts.blocks import data_table, plain, table_text
 from pages.parts.frame import show_page
 from pages.parts.inputs import OWN, take_suggested
 from pages.parts.plot import show_figures
-from pages.parts.presented import presented
+from pages.parts.presented import presented, slide
 from sizing import Scenario
 from sizing.basics.units import count, number
 from sizing.exchange.link import to_query
@@ -38,6 +38,7 @@ COUNTING = (
     "model", "tp_size", "attn_dp_size", "dcp_size", "pp_size", "mamba_ssm_dtype", "mamba_conv_dtype", "kv_cache_dtype",
     "release", "draft_kv_layers",
 )  # fmt: skip
+BELOW_LAYERS = 318  # [px] of the figures below the layers on a slide
 MAX_NAME = 60  # characters of a name from a file
 
 
@@ -146,6 +147,17 @@ def _show(first: DeltaGenerator, scenario: Scenario, geometry: Geometry, given: 
         _to_balance(first, scenario, geometry, bytes_here | stored)
     else:
         first.page_link("app.py", label="Use it on the balance page", query_params=to_query(scenario), icon="⚖️")
+    if presented():
+        drawn = slots_figure(geometry, name, widths.ssm, widths.conv), widths_figure(geometry, name)
+        show_figures(
+            {
+                "layers": (layers_figure(geometry, name), layers_in_words(geometry)),
+                "slots": (slide(drawn[0], BELOW_LAYERS), "Bytes of a slot over TP widths."),
+                "widths": (slide(drawn[1], BELOW_LAYERS), "token_equiv over TP widths and dtypes."),
+            },
+            key="model_figures",
+        )
+        return
     show_figures(
         {
             "layers": (layers_figure(geometry, name), layers_in_words(geometry)),

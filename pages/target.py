@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.parts.blocks import plain, table_text, unbroken
+from pages.parts.blocks import plain, show_change, table_text, unbroken
 from pages.parts.fleet import show_fleet
 from pages.parts.frame import show_page
 from pages.parts.hardware import show_hardware
@@ -26,10 +26,12 @@ from sizing.explain.target_words import (
     NEAR_COLUMNS,
     WAY_COLUMNS,
     carrying_headline,
+    carrying_numbers,
     carrying_rows,
     gates,
     headline,
     near_rows,
+    price_words,
     reasons,
     way_rows,
 )
@@ -54,6 +56,8 @@ def show_target(scenario: Scenario) -> None:
         first.markdown("# How many requests do you want to run?\n\nEnter a number; L is that of the sidebar.")
     if wants and not faults:
         _answer(scenario, wants, first)
+    if presented():
+        return
     _fleet(scenario)
     if scenario.model:
         alone = wants[0] if len(wants) == 1 and wants[0].L == scenario.L else None
@@ -78,9 +82,12 @@ def _answer(scenario: Scenario, wants: list[Want], first: DeltaGenerator) -> Non
     except RefusedError as refused:
         first.error(plain(str(refused)))
         return
-    first.markdown(f"# {plain(headline(answer))}\n\n{plain(reasons(answer))}")
+    with first:
+        st.markdown(f"# {plain(headline(answer))}\n\n{plain(reasons(answer))}")
+        if found:
+            cheapest = found[0]
+            show_change(carrying_numbers(scenario, cheapest), " ".join(cheapest.flags), price_words(cheapest.way))
     if found:
-        st.code(" \\\n  ".join(found[0].flags), language=None)
         _ways(found, wants)
     if answer.setting is None and (not found or not presented()):
         with st.expander("What does not carry them, and the nearest points that fit", expanded=not found):

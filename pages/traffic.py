@@ -10,13 +10,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts import state
-from pages.parts.blocks import plain, table_text, unbroken
+from pages.parts.blocks import plain, show_change, table_text, unbroken
 from pages.parts.carried import OWN_TRAFFIC, TRAFFIC_LINK
 from pages.parts.fleet import show_fleet
 from pages.parts.frame import show_page
 from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
-from pages.parts.presented import presented
+from pages.parts.presented import presented, slide
 from pages.parts.rest import asked_for_rest
 from sizing import Problem, RefusedError, Scenario
 from sizing.exchange.traffic_answer import traffic_json
@@ -41,6 +41,7 @@ from sizing.traffic.workload import (
 SHAPES: tuple[Shape, ...] = get_args(Shape)
 KINDS = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "prom", "txt", "gz"]
 READ = "own_traffic_read"  # with which columns
+BELOW_NOTE = 430  # [px] of the figure on a slide
 UNKNOWN = "own_traffic_unknown"  # its columns, where none is known to hold lengths
 FAULT = "own_traffic_fault"  # why it could not be read
 
@@ -68,6 +69,13 @@ def show_traffic(scenario: Scenario) -> None:
         return
     with first:
         _answer(traffic)
+    if presented():
+        show_figures(
+            {"needs": (slide(needs_figure(traffic), BELOW_NOTE), words.headline(traffic))}, key="traffic_figures"
+        )
+        return
+    with first:
+        _splits(traffic)
     with figures:
         _figures(traffic)
         _times(traffic)
@@ -81,16 +89,14 @@ def show_traffic(scenario: Scenario) -> None:
         key="traffic_fleet",
         hint=words.in_flight_words(mix.times) if mix.times else "",
     )
-    if not presented():
-        data = traffic_json(traffic)
-        st.download_button("Result, JSON", data, "traffic.json", "application/json", on_click="ignore")
+    data = traffic_json(traffic)
+    st.download_button("Result, JSON", data, "traffic.json", "application/json", on_click="ignore")
 
 
 def _workload(boxes: DeltaGenerator, sessions: DeltaGenerator, *, own: bool) -> Workload | list[Problem]:
     """What the boxes state, or a sentence for every fault; beside traffic of one's `own` the shape does not count."""
     first, (shape, risk, most, margin) = Workload(), boxes.columns(4)
-    if not presented():
-        sessions.markdown("## Sessions between turns")
+    sessions.markdown("## Sessions between turns")
     kept = sessions.columns(3)
     typed: dict[str, Any] = {
         "shape": kept_box(
@@ -215,16 +221,17 @@ def _chosen(names: list[str]) -> Columns:
 
 
 def _answer(traffic: Traffic) -> None:
-    """What runs, why, the flag to set, and every way to split."""
-    mix = traffic.mix
-    st.markdown(f"# {plain(words.headline(traffic))}\n\n{plain(words.reasons(traffic))}")
-    if mix.synthetic:
-        st.info(plain(words.synthetic(mix)))
-    elif mix.note:
-        st.info(plain(mix.note))
+    """What runs, and the flag to set."""
+    st.markdown(f"# {plain(words.headline(traffic))}")
     if best := traffic.way("best for this traffic"):
-        st.code(best.flag, language=None)
-        st.markdown(plain(words.best_words(traffic)))
+        show_change(words.change_numbers(traffic), best.flag, words.best_words(traffic))
+    if note := words.synthetic(traffic.mix) if traffic.mix.synthetic else traffic.mix.note:
+        st.info(plain(note))
+
+
+def _splits(traffic: Traffic) -> None:
+    """Why, and every way to split."""
+    st.markdown(plain(words.reasons(traffic)))
     if said := words.admission_words(traffic):
         st.markdown(plain(said))
     st.markdown(table_text(words.way_columns(traffic), map(unbroken, words.way_rows(traffic))))
@@ -270,11 +277,8 @@ def _shifts(traffic: Traffic) -> None:
 def _sessions(traffic: Traffic, workload: Workload) -> None:
     """How many waiting sessions keep their state and KV, where some are stated."""
     if not workload.idle_sessions:
-        if not presented():
-            st.markdown("Enter how many sessions wait between turns to see how many of them keep their state and KV.")
+        st.markdown("Enter how many sessions wait between turns to see how many of them keep their state and KV.")
         return
-    if presented():
-        st.markdown("## Sessions between turns")
     if not words.keeps_sessions(traffic):
         st.markdown(plain(words.NOT_KEPT))
         return

@@ -55,6 +55,6 @@ def style_presented() -> None:
         st.html(STYLE)
 
 
-def slide(figure: Figure) -> Figure:
+def slide(figure: Figure, height: int = ROOM) -> Figure:
     """A figure as high as a frame has room for below headline and flag [px before the zoom]."""
-    return figure | {"layout": figure["layout"] | {"height": ROOM}}
+    return figure | {"layout": figure["layout"] | {"height": height}}
