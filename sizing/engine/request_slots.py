@@ -19,9 +19,6 @@ SLOTS_FORMULA = "C x S"
 """The fewest slots of C requests."""
 SPARE_FORMULA = f"{SLOTS_FORMULA} + 1"
 """The same with the slot to spare."""
-POSSIBLE = (1, 3, 4, 5)
-"""Every S there is [slots per running request]: the S table of compute-mamba-ratio.md, all strategies, with and without
-the decode-lock skip (slots_per_request.py)."""
 
 
 class Solved(Protocol):
