@@ -30,6 +30,7 @@ from sizing.exchange.answer import SizingAnswer
 from sizing.exchange.link import to_query
 from sizing.exchange.server_answer import Serving, Told, is_boot, told
 from sizing.exchange.server_words import BESIDE_COLUMNS, COLUMNS, beside_rows, measured_rows
+from sizing.explain.unified_memory import COLUMNS as UNIFIED_COLUMNS
 from sizing.explain.verdict import advice, idle_words
 from sizing.figures import occupancy_figure
 from sizing.scenario.from_model import FILLED, servable
@@ -81,6 +82,8 @@ def show_log(scenario: Scenario) -> None:
     _notices(found, read)
     if found.found is not None:
         _cure(found.answer, found.found, command)
+    if found.unified is not None:
+        st.markdown(f"## Static beside unified memory\n\n{table_text(UNIFIED_COLUMNS, found.unified.rows)}")
     if read.facts is not None and found.answer.serving is not None:
         if read.facts.main is not None:
             figure = occupancy_figure(read.facts, "" if given.name == PASTED else given.name)
@@ -268,7 +271,8 @@ def _headline(found: Told) -> str:
     """What happened, in one line with its reasons."""
     headline, *rest = found.sentences
     sizing = found.found.sizing if found.found is not None else None
-    idle = idle_words(sizing) if sizing is not None and found.answer.flags is not None else ""
+    shown = sizing is not None and found.answer.flags is not None and found.unified is None
+    idle = idle_words(sizing) if sizing is not None and shown else ""
     return f"# {plain(headline)}\n\n{plain(' '.join((*rest, idle)).strip())}"
 
 
@@ -308,7 +312,9 @@ def _tables(boot: Boot, found: Diagnosis, answer: SizingAnswer) -> list[str]:
     ):
         parts += [f"## {title}", _list(sentences)] if sentences else []
     # Both name flags: where none are proposed, nothing below proposes any.
+    # Limits and advice are those of two pools.
     shown = found.sizing is not None and answer.flags is not None and boot.refused is None
+    shown = shown and found.sizing is not None and not found.sizing.scenario.enable_unified_memory
     rows = lifts.lift_rows(found.sizing) if shown and found.sizing is not None else []
     parts += ["## Every limit, the smallest first", table_text(lifts.COLUMNS, rows)] if rows else []
     if shown and found.sizing is not None:

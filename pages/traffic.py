@@ -24,6 +24,7 @@ from sizing.exchange.traffic_answer import traffic_json
 from sizing.figures.traffic import lengths_figure, needs_figure, overflow_figure, times_figure
 from sizing.traffic import words
 from sizing.traffic.mix import Mix
+from sizing.traffic.opened import ONE_LINE_MB
 from sizing.traffic.reading import Columns, TraceError, columns_to_name, read_trace
 from sizing.traffic.running import Traffic, carriers_of, traffic_of
 from sizing.traffic.sessions import residency, room
@@ -124,6 +125,7 @@ def _own() -> Mix | None:
         "Your own requests: a trace, a benchmark's result file or a histogram (CSV, JSON lines, JSON, Parquet)",
         type=KINDS,
         max_upload_size=MAX_BYTES // 2**20,
+        help=f"Ten million requests are read, one to a line or as Parquet; JSON on one line up to {ONE_LINE_MB} MB.",
         key="traffic_file",
         on_change=_forget,
     )

@@ -64,8 +64,8 @@ def missing_of(facts: Facts, no_kv_pool: bool) -> tuple[str, ...]:
     asks = []
     if facts.unified:
         return (
-            "The unified memory pool has one pool for both, so there are no bytes of a slot or of a token to read "
-            "and no ratio to set: boot once without --enable-unified-memory.",
+            "The buffer of --enable-unified-memory prints no pool of its own: the bytes of a slot and of a token are "
+            "those of its “sub-pool” lines, entry_bytes.",
         )
     if facts.slot_bytes is None:
         asks.append(_missing_state(facts))

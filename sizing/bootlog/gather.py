@@ -291,6 +291,8 @@ def _printed(reports: tuple[RankReport, ...]) -> int | None:
         if report.summary and report.summary.tokens is not None
         else report.short.tokens
         if report.short
+        else report.unified.tokens
+        if report.unified
         else None
         for report in reports
     )

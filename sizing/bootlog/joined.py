@@ -25,6 +25,7 @@ from sizing.scenario.inputs import LABELS
 UNSET: dict[str, Any] = {
     "tp_size": 1, "pp_size": 1, "dcp_size": 1, "attn_dp_size": 1, "disable_radix_cache": False,
     "disable_overlap_schedule": False, "D": 0, "replayssm": "off", "skip_decode_lock": False,
+    "enable_unified_memory": False,
 }  # fmt: skip
 
 
@@ -101,6 +102,7 @@ def _differ(alone: Facts, both: Facts, command: Command) -> Iterator[str]:
     asked = settings_of_command(command)
     yield from _flags(alone.settings, asked, command)
     yield from _printed(alone, asked, command)
+    yield from _one_buffer(alone, asked, command)
     yield from _slots(alone, asked, command)
     yield from _requests(both, asked)
     yield from _fraction(both, asked, command)
@@ -114,7 +116,7 @@ def _differ(alone: Facts, both: Facts, command: Command) -> Iterator[str]:
 _COMPARED = (
     "tp_size", "pp_size", "attn_dp_size", "dcp_size", "mem_fraction_static", "max_running_requests",
     "max_total_tokens", "max_mamba_cache_size", "mamba_full_memory_ratio", "mamba_ssm_dtype", "D",
-    "context_length", "disaggregation_mode",
+    "context_length", "disaggregation_mode", "enable_unified_memory",
 )  # fmt: skip
 _NONE_IN_A_WHOLE_LINE = ("max_running_requests", "max_total_tokens", "max_mamba_cache_size")
 
@@ -155,6 +157,15 @@ def _printed(alone: Facts, asked: Settings, command: Command) -> Iterator[str]:
         yield (
             f"--context-length: the log says {count(alone.context_length)}, the command {count(asked.context_length)}."
         )
+
+
+def _one_buffer(alone: Facts, asked: Settings, command: Command) -> Iterator[str]:
+    """The lines of one buffer, or those of two pools, against the flag."""
+    flag, asks = "--enable-unified-memory", asked.enable_unified_memory
+    if alone.unified and asks is False and is_whole(command):
+        yield f"{flag}: the log has one buffer for both pools, the command does not ask for it."
+    if asks and alone.unified is None and alone.slot_bytes is not None and alone.kv_rows is not None:
+        yield f"{flag}: the log has two pools, the command asks for one buffer."
 
 
 def _forces_pages(releases: tuple[Release, ...]) -> bool:

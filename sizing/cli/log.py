@@ -12,6 +12,7 @@ from sizing.cli.shared import USAGE_ERROR, aligned, head, print_json, stop, stop
 from sizing.command import Command, read_command
 from sizing.exchange.server_answer import LogFileAnswer, Told, told
 from sizing.exchange.server_words import measured_rows
+from sizing.explain.unified_memory import COLUMNS as UNIFIED_COLUMNS
 from sizing.releases.rules import COVERED
 from sizing.scenario.from_model import named_in, servable
 from sizing.scenario.inputs import Scenario, read_scenario
@@ -78,6 +79,8 @@ def _lines(found: Told) -> list[str]:
     if found.printed and diagnosis.beside and found.boot is not None and not found.boot.refused:
         beside = [(row.quantity, f"{row.predicted} / {row.printed}", row.why) for row in diagnosis.beside]
         lines += ["", "predicted / printed:", *aligned(beside)]
+    if found.unified is not None:
+        lines += ["", *aligned((UNIFIED_COLUMNS, *found.unified.rows))]
     if found.printed:
         lines += ["", *diagnosis.facts.conflicts, *diagnosis.inputs.missing, *diagnosis.inputs.assumed]
     if answer.flags is None:

@@ -20,7 +20,8 @@ from sizing.engine.resolve import resolution
 from sizing.engine.slots import ratio_is_ignored
 from sizing.engine.split import Split
 from sizing.exchange.answer import Best, Measured, Notice, Number, SizingAnswer, refusal
-from sizing.exchange.sizing_answer import best_of
+from sizing.exchange.sizing_answer import best_of, best_unified_of
+from sizing.explain.unified_memory import unified_in_force
 from sizing.explain.verdict import BEYOND_WORTH_SAYING
 from sizing.specification import optimal_ratio
 
@@ -117,6 +118,9 @@ class _Numbers:
         settings = self.facts.settings
         self.cap = _per_rank(settings.max_running_requests, settings.attn_dp_size)
         self.refused = boot.refused
+        stated = settings.enable_unified_memory or (found.scenario and found.scenario.enable_unified_memory)
+        self.one_buffer = bool(self.facts.unified or stated)
+        self.unified = unified_in_force(self.sizing) if self.sizing is not None and L is not None else None
 
     @property
     def S(self) -> int | None:  # noqa: N802, the specification's letter
@@ -167,11 +171,22 @@ class _Numbers:
         slots = self.slots
         if self.facts.running is not None:
             return {self.facts.running}
+        by_rules = self._admitted_by_the_rules
+        if by_rules is not None:
+            return {by_rules}
         if self.clamp is not None:
             return {self.clamp if self.cap is None else min(self.clamp, self.cap)}
         if self.refused is not None or self.cap is None or not isinstance(slots, int):
             return set()
         return {min(RequestSlots(S).requests(slots), self.cap) for S in self.facts.S_possible}
+
+    @property
+    def _admitted_by_the_rules(self) -> int | None:
+        """What the flags admit with the K that ran, as the release shares it out among ranks; None where not all flags
+        are known, or they make another K.
+        """
+        now = self.sizing.now if self.sizing is not None and self.found.known else None
+        return now.admitted if isinstance(now, Split) and now.slots == self.facts.slots else None
 
     @property
     def kv_cap(self) -> int | None:
@@ -185,6 +200,8 @@ class _Numbers:
             return 0
         if self.L is None:
             return self.admitted
+        if self.one_buffer:
+            return self.unified.runs if self.unified is not None else None
         if self.kv_cap is None:
             return None
         return _alone({min(admitted, self.kv_cap) for admitted in self._admitted_by_any_S})
@@ -194,6 +211,8 @@ class _Numbers:
         """What sets `runs`; None where two may and the log does not tell."""
         if self.refused is not None or self.runs is None:
             return None
+        if self.unified is not None:
+            return self.unified.binds
         if self.clamp is not None and self.runs == self.clamp:
             return "state"
         if self.kv_cap is not None and self.runs == self.kv_cap < min(self._admitted_by_any_S):
@@ -269,6 +288,8 @@ class _Numbers:
         return _each(equiv, lambda tokens: optimal_ratio(L, tokens, 1, S, D, dcp))
 
     def _best(self) -> Best | None:
+        if self.one_buffer:
+            return best_unified_of(self.unified) if self.unified is not None and self.refused is None else None
         sizing = self.sizing
         if sizing is None or self.L is None or self.refused is not None or sizing.optimum is None:
             return None
@@ -356,6 +377,10 @@ BINDS_WORDS = {
 def _what_runs(numbers: _Numbers) -> Iterator[str]:
     """The headline of a boot that started: what runs, by which numbers."""
     L, runs = numbers.L, numbers.runs
+    if numbers.unified is not None:
+        yield from numbers.unified.told
+        yield _said(numbers)
+        return
     at = f" at L = {count(L)}" if L is not None else ""
     if runs is None and numbers.boot.crashed and not numbers.boot.died_later:
         yield "The process ended in an error before its pools were sized: it serves nothing."
@@ -379,7 +404,8 @@ def _said(numbers: _Numbers) -> str:
             slots = f"{numbers.request_slots.division(slots)} a request = {count(numbers.clamp)}"
         parts.append(slots)
     if numbers.facts.kv_tokens is not None:
-        held = f" hold {count(numbers.kv_cap)}" if numbers.kv_cap is not None else ""
+        tells = numbers.kv_cap is not None and not numbers.one_buffer  # there the label bounds one request, no more
+        held = f" hold {count(numbers.kv_cap)}" if tells and numbers.kv_cap is not None else ""
         parts.append(f"{count(numbers.facts.kv_tokens)} KV tokens{held}")
     if numbers.cap is not None:
         parts.append(f"{count(numbers.cap)} asked")

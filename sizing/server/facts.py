@@ -3,7 +3,9 @@
 Source: running-server.md 4 and 6.
 """
 
+import math
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
@@ -333,8 +335,11 @@ def _retractions(said: Said, group: _Group) -> list[Retraction]:
 def _retracted(said: Said, group: _Group, lines: list[Retraction]) -> int:
     if group.format == "batch lines":
         return sum(line.requests for line in lines)
-    first, last = said.retracted.get(Key(group.format, group.source, group.rank), (0, 0))
-    return round(last - first if last >= first else last)  # a counter that fell was set to 0 by a new start
+    counter = said.retracted.get(Key(group.format, group.source, group.rank), [])
+    if all(math.isfinite(time) for time, _ in counter):  # else as they were read
+        counter = sorted(counter)
+    # A counter that fell was set to 0 by a new start.
+    return round(sum(now - last if now >= last else now for (_, last), (_, now) in pairwise(counter)))
 
 
 def _problems(said: Said, unified: bool) -> Iterator[Problem]:
