@@ -44,7 +44,7 @@ MOST_TOLD = 4  # inputs in a name: more do not fit beside a line
 
 
 def _told_apart(scenario: Scenario, scenarios: tuple[Scenario, ...]) -> str:
-    """The title, with what at most half of the unnamed ones of that title share with it, the rarest first."""
+    """The title and what sets it apart: values that at most half of those with its title have, the rarest first."""
     rows = [_told(other) for other in scenarios if not other.name and other.title == scenario.title]
     own = _told(scenario)
     rare = []
@@ -143,7 +143,7 @@ def _solved(scenario: Scenario) -> Sizing | Refusal:
 
 
 def at_best(scenarios: tuple[Scenario, ...]) -> tuple[Scenario, ...]:
-    """Each with its recommended change put in, under the name that it has as it is set; as it is where nothing runs."""
+    """Each scenario with its recommended change, under its own name; unchanged where nothing runs."""
     names = names_of(scenarios)
     found = [None if isinstance(one, Refusal) else recommended(one) for one in solved(scenarios)]
     best = [own if one is None else one.scenario for one, own in zip(found, scenarios, strict=True)]

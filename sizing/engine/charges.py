@@ -29,7 +29,7 @@ def charges_drafts(rules: Rules, role: str | None, *, by_ratio: bool) -> bool:
 
 
 def draft_reserve_bytes(rank: Rank, slots: Numeric, clamp: Numeric) -> Numeric:
-    """Draft states [bytes], at the whole slot each."""
+    """What is reserved for draft states [bytes]: each is charged as much as a whole slot."""
     holders = drafts_of(rank.rules).holders(rank.rules, slots, clamp, rank.requests_charged)
     return holders * rank.D * rank.slot_bytes
 
