@@ -1,16 +1,18 @@
 """Balance: how many requests run now, which pool binds, where the two curves cross, and the flag to set."""
 
+from collections.abc import Iterator
+
 import streamlit as st
 from streamlit.starlette import App
 
 from pages.parts.blocks import bar, plain, table_text
 from pages.parts.frame import show_page
 from pages.parts.guard import guarded
-from pages.parts.hardware import show_automatic
+from pages.parts.hardware import automatic_words
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented, slide
 from pages.parts.rest import asked_for_rest
-from pages.parts.words import show_words
+from pages.parts.words import Change, Fold, code, show_words
 from sizing import RefusedError, Scenario, Sizing, solve
 from sizing.answers import flip_points as flips
 from sizing.answers import limit_panel as lifts
@@ -55,14 +57,13 @@ def balance(scenario: Scenario) -> None:
     where = " on each rank" if scenario.attn_dp_size > 1 else ""
     one = unified_in_force(sizing)
     headline = one.headline if one else words.headline
+    change = change_words(one or found, where)
     if presented():
-        st.markdown(f"# {plain(headline)}")
-        show_change(one or found, where)
+        show_words(f"# {plain(headline)}", *change, key="answer")
         show_figures({"crossing": (slide(crossing_figure(sizing)), words.text)}, key="figures")
         return
     static = (f"The static split: {words.headline}",) if one else ()
-    st.markdown(f"# {plain(headline)}\n\n{plain(' '.join((*static, *words.sentences, idle)))}")
-    show_change(one or found, where)
+    show_words(f"# {plain(headline)}\n\n{plain(' '.join((*static, *words.sentences, idle)))}", *change, key="answer")
     show_figures(
         {
             "crossing": (crossing_figure(sizing), words.text),
@@ -76,34 +77,35 @@ def balance(scenario: Scenario) -> None:
         },
         headline="" if one else headline,  # what follows a hand is the static split
     )
-    show_automatic(scenario)
-    show_words("\n\n".join((*(unified_words(one) if one else ()), below(sizing))), key="below")
-    with st.expander("The working, with your numbers, and the specification beside the engine"):
-        show_words(folded(sizing), key="folded")
-    found = change_under(sizing, one) if one else found
-    if found is not None:
-        with st.expander("The whole launch command, and why this flag"):
-            show_words(plain(why_words(sizing, found)), key="why")
-            for line in filter(None, (environment(scenario), launch_flags(sizing, found))):
-                st.code(line, language=None, wrap_lines=True)
+    show_words(*under(sizing, one, change_under(sizing, one) if one else found), key="under")
     st.page_link("pages/reference.py", label="What the words mean, and the measurements behind the rules")
+
+
+def change_words(found: Recommended | UnifiedView | None, where: str) -> tuple[Change, ...]:
+    """The one change: what runs before and after, the flag to copy, the reason, and the other way, small."""
+    if found is None:
+        return ()
+    other = f" Or, for as many: {' '.join(found.alternative)}" if found.alternative else ""
+    return (Change(f"## {plain(found.numbers + where)}\n\n{code(found.flag)}\n\n{plain(f'{found.reason}{other}')}"),)
+
+
+def under(sizing: Sizing, one: UnifiedView | None, found: Recommended | None) -> Iterator[str | Fold]:
+    """What stands under the figures, and what is folded."""
+    scenario = sizing.scenario
+    yield "\n\n".join((*(unified_words(one) if one else ()), below(sizing)))
+    if automatic := automatic_words(scenario):
+        yield Fold("What SGLang sets by itself", automatic)
+    yield Fold("The working, with your numbers, and the specification beside the engine", folded(sizing))
+    if found is not None:
+        lines = filter(None, (environment(scenario), launch_flags(sizing, found)))
+        whole = (plain(why_words(sizing, found)), *map(code, lines))
+        yield Fold("The whole launch command, and why this flag", "\n\n".join(whole))
 
 
 def unified_words(one: UnifiedView) -> tuple[str, ...]:
     """Static beside unified memory."""
     told = "\n".join(f"- {plain(sentence)}" for sentence in one.sentences)
     return "## Static beside unified memory", told, table_text(UNIFIED_COLUMNS, one.rows)
-
-
-def show_change(found: Recommended | UnifiedView | None, where: str) -> None:
-    """The one change: what runs before and after, the flag to copy, the reason, and the other way, small."""
-    if found is None:
-        return
-    with st.container(key="change"):
-        st.markdown(f"## {plain(found.numbers + where)}")
-        st.code(found.flag, language=None, wrap_lines=True)
-        other = f" Or, for as many: {' '.join(found.alternative)}" if found.alternative else ""
-        st.caption(plain(f"{found.reason}{other}"))
 
 
 def below(sizing: Sizing) -> str:

@@ -15,6 +15,7 @@ from sizing.models.gpus import ALL_GPUS
 from sizing.scenario.inputs import changed
 from sizing.scenario.rest import rest_of
 from tests.conftest import Run
+from tests.test_pages import parts
 
 QWEN: dict[str, Any] = {
     "model": "Qwen/Qwen3.5-397B-A17B", "gpu": "H200", "checkpoint": "fp8", "D": 4, "L": 32_768,
@@ -152,7 +153,7 @@ def test_the_pages_show_them() -> None:
         page.query_params[name] = str(value)
     page.run()
     assert not page.exception
-    assert "What SGLang sets by itself" in [expander.label for expander in page.expander]
+    assert "What SGLang sets by itself" in [part.get("title") for part in parts(page)]
     page = page.switch_page("pages/target.py").run()
     page = page.text_input(key="target_requests").set_value("64").run()
     assert not page.exception

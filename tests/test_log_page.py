@@ -12,6 +12,7 @@ from sizing.server.example import FILE, example
 from sizing.server.texts import read_texts
 from tests.server_simulation import example_log
 from tests.server_texts import Server
+from tests.test_pages import words as words_of
 from tests.test_server_simulation import SETTINGS, hour, starved
 from tests.test_unified import BOOT
 
@@ -31,10 +32,9 @@ def page() -> AppTest:
 
 
 def words(page: AppTest) -> str:
-    """All words of the page, with the escapes of Markdown taken out."""
+    """All words of the page, which shows no fault of its own."""
     assert not page.exception
-    shown = [element.value for element in page.main if hasattr(element, "value") and isinstance(element.value, str)]
-    return "\n".join(shown).replace("\\", "")
+    return words_of(page)
 
 
 def paste(page: AppTest, text: str, command: str = "") -> str:

@@ -14,6 +14,7 @@ from sizing.exchange.scenario_file import to_file
 from sizing.explain.target_words import way_rows
 from sizing.sheet import sheet_of
 from tests.conftest import Run
+from tests.test_pages import words
 
 TIMEOUT = 30  # seconds; the harness gives three unless told otherwise
 
@@ -22,12 +23,6 @@ TIMEOUT = 30  # seconds; the harness gives three unless told otherwise
 def page() -> AppTest:
     """The page, opened without a link."""
     return AppTest.from_file("../app.py", default_timeout=TIMEOUT).run().switch_page("pages/target.py").run()
-
-
-def words(page: AppTest) -> str:
-    """All words of the page, with the escapes of Markdown taken out."""
-    shown = [element.value for element in page.main if hasattr(element, "value") and isinstance(element.value, str)]
-    return "\n".join(shown).replace("\\", "")
 
 
 def ask(page: AppTest, requests: str, more: str = "") -> AppTest:

@@ -22,6 +22,7 @@ from sizing.bootlog.settings import latest
 from sizing.command import Command
 from sizing.engine.pools import pools_from_slots
 from sizing.engine.rank import rank_of
+from sizing.engine.request_slots import CLAMP_FORMULA
 from sizing.engine.resolved import Rank
 from sizing.engine.slots import slots_set
 from sizing.explain.unified_memory import unified_in_force
@@ -385,7 +386,7 @@ def _counts(facts: Facts) -> list[Reading]:
     rows = (
         ("K, state slots", facts.slots, "max_mamba_cache_size"),
         ("S, slots per request", facts.S, facts.S_from or ""),
-        ("mamba clamp", facts.clamp, "K // S"),
+        ("mamba clamp", facts.clamp, CLAMP_FORMULA),
         ("KV tokens on one rank", facts.kv_rows, "#tokens"),
         ("KV tokens, logical", facts.kv_tokens, "#tokens x dcp_size"),
         ("max_running_requests", facts.running, "summary or warning"),

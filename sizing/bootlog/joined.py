@@ -16,7 +16,6 @@ from sizing.bootlog.measure import Measured
 from sizing.bootlog.settings import LOG_INPUTS, Settings, with_inputs
 from sizing.command import Command
 from sizing.command.flags import RULES
-from sizing.engine.requests import ESTIMATE_LOW
 from sizing.models import Geometry, ModelRefusedError, state_bytes
 from sizing.releases.rules import RELEASES, Release, rules_of
 from sizing.scenario.from_model import geometry_of
@@ -209,11 +208,11 @@ def _requests(both: Facts, asked: Settings) -> Iterator[str]:
 
 def _too_few(both: Facts, asked: int) -> bool:
     """Whether fewer run than were asked though neither pool stops them."""
-    if (
-        both.clamp is None or both.kv_rows is None or both.running is None or asked > ESTIMATE_LOW
-    ):  # no estimate is lower
+    rules = [rules_of(release) for release in both.releases or RELEASES]
+    by_estimate = asked > min(one.estimate.low for one in rules)  # no estimate is lower
+    if both.clamp is None or both.kv_rows is None or both.running is None or by_estimate:
         return False
-    return both.running < min(asked, both.clamp, both.kv_rows // 2)
+    return both.running < min(asked, both.clamp, both.kv_rows // max(one.tokens_per_request for one in rules))
 
 
 # What sizing may keep back of rest for images, and for their features besides [GiB] (rest-before-boot.md 3.4).

@@ -15,6 +15,7 @@ from sizing.bootlog.cure import Cure, cure_of, start_of
 from sizing.bootlog.diagnosis import Diagnosis, diagnose, models_that_fit, named_model, settled
 from sizing.bootlog.least import best_runs, fraction_least
 from sizing.command import Command
+from sizing.engine.request_slots import SPARE_FORMULA, RequestSlots
 from sizing.engine.resolve import resolution
 from sizing.engine.slots import ratio_is_ignored
 from sizing.engine.split import Split
@@ -87,7 +88,8 @@ def _cure(boot: Boot, command: Command | None, found: Diagnosis, numbers: "_Numb
 
 
 NO_SLOT = (
-    "A request found no free state slot and an assertion ended the server: more slots (requests x S + 1 at least, by "
+    "A request found no free state slot and an assertion ended the server: more slots "
+    f"({SPARE_FORMULA} at least for C requests, by "
     "--max-mamba-cache-size or --mamba-full-memory-ratio) or a lower --max-running-requests keep it up."
 )
 
@@ -126,6 +128,12 @@ class _Numbers:
         return self.facts.S
 
     @property
+    def request_slots(self) -> RequestSlots:
+        """What requests take of the slots: by the flags where they lead to the S of the log, else by S alone."""
+        by_flags = self.sizing is not None and self.sizing.S == self.S
+        return self.sizing.resolved.request_slots if self.sizing and by_flags else RequestSlots(self.S or 1)
+
+    @property
     def D(self) -> int | None:  # noqa: N802, the specification's letter
         """Draft states that are charged for a running request."""
         if self.sizing is not None:
@@ -149,7 +157,7 @@ class _Numbers:
         if self.refused is not None:
             return None
         if isinstance(slots, int) and self.S:
-            return slots // self.S
+            return self.request_slots.requests(slots)
         return self.facts.clamp
 
     @property
@@ -170,7 +178,7 @@ class _Numbers:
             return {self.clamp if self.cap is None else min(self.clamp, self.cap)}
         if self.refused is not None or self.cap is None or not isinstance(slots, int):
             return set()
-        return {min(slots // S, self.cap) for S in self.facts.S_possible}
+        return {min(RequestSlots(S).requests(slots), self.cap) for S in self.facts.S_possible}
 
     @property
     def _admitted_by_the_rules(self) -> int | None:
@@ -391,8 +399,10 @@ def _said(numbers: _Numbers) -> str:
     """The counts that the log holds."""
     parts = []
     if isinstance(numbers.slots, int):
-        each = f" // {numbers.S} a request = {count(numbers.clamp)}" if numbers.S and numbers.clamp is not None else ""
-        parts.append(f"{count(numbers.slots)} slots{each}")
+        slots = f"{count(numbers.slots)} slots"
+        if numbers.S and numbers.clamp is not None:
+            slots = f"{numbers.request_slots.division(slots)} a request = {count(numbers.clamp)}"
+        parts.append(slots)
     if numbers.facts.kv_tokens is not None:
         tells = numbers.kv_cap is not None and not numbers.one_buffer  # there the label bounds one request, no more
         held = f" hold {count(numbers.kv_cap)}" if tells and numbers.kv_cap is not None else ""
@@ -447,9 +457,10 @@ def _of_requests(numbers: _Numbers) -> Iterator[Notice]:
     if numbers.refused is None and asked is not None and runs is not None and runs < asked:
         pool = {"state": "the state pool", "kv": "the KV pool"}.get(numbers.binds or "", "what is left")
         yield Notice(about="asked_more", words=f"{requests_text(asked)} asked for, {pool} lets {count(runs)} run.")
-    S, slots, admitted = numbers.S, numbers.slots, numbers.admitted
-    if S is not None and S > 1 and admitted and slots == admitted * S and numbers.refused is None:
-        words = f"{count(admitted)} x S {S} is all of the {count(admitted * S)} slots: at a chunk border a request may "
+    slots, admitted = numbers.slots, numbers.admitted
+    each = numbers.request_slots
+    if isinstance(slots, int) and admitted and each.is_tight(slots, admitted) and numbers.refused is None:
+        words = f"{each.product(count(admitted))} is all of the {count(slots)} slots: at a chunk border a request may "
         words += "find no slot, and an assertion ends the server."
         yield Notice(about="no_spare_slot", words=words)
 

@@ -16,6 +16,7 @@ from sizing.bootlog.diagnosis import Diagnosis
 from sizing.bootlog.measure import Measured as Printed
 from sizing.bootlog.said import Crashed, Decode, NoSlot
 from sizing.command import Command
+from sizing.engine.request_slots import RequestSlots
 from sizing.engine.unified import ENTRY_STEP
 from sizing.engine.unified import HOST_STEP as ROW_STEP
 from sizing.exchange.answer import ENGINE_REFUSES, Measured, Notice, Number, SizingAnswer
@@ -251,7 +252,7 @@ def _measured(facts: ServerFacts, base: SizingAnswer, L: int | None) -> dict[str
     return {
         "S": S,
         "slots": slots,
-        "clamp": facts.slots // S if S and facts.slots is not None else None,
+        "clamp": RequestSlots(S).requests(facts.slots) if S and facts.slots is not None else None,
         "kv_tokens": tokens,
         "kv_cap": cap,
         "runs": runs,

@@ -106,7 +106,7 @@ def _without_rest(sizing: Sizing, answer: SizingAnswer) -> SizingAnswer:
     known: dict[str, Any] = {}
     if not by_ratio(sizing.resolved):
         slots = int(slots_taken(rank_of(scenario), sizing.ratio_now))
-        known = {"slots": slots, "clamp": slots // sizing.S}
+        known = {"slots": slots, "clamp": sizing.resolved.request_slots.requests(slots)}
     notices = [Notice(about="rest_of_other_deployment", words=ask_for_rest(scenario))]
     if said := _radix_cache_off(sizing):
         notices.append(Notice(about="radix_cache_off", words=said))

@@ -9,6 +9,7 @@ from sizing.answers.recommended import Recommended, applied
 from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, gib, number, ratio_text, requests_text, stated_ratio_text
+from sizing.engine.request_slots import CLAMP_FORMULA
 from sizing.engine.split import Split
 from sizing.engine.unified import Unified, UnifiedBest, best_unified, in_words, unified
 from sizing.releases.flags import RATIO
@@ -135,7 +136,7 @@ def _rows(
     at_best = f"{count(best.runs)} at r = {ratio_text(best.ratio)}" if best else "none"
     return [
         ("K, state slots", count(split.slots), count(found.slots), "the static solve sets both"),
-        ("request rows, K // S", count(split.clamp), count(found.clamp), "a row reserves S slots either way"),
+        (f"request rows, {CLAMP_FORMULA}", count(split.clamp), count(found.clamp), "a row reserves S slots either way"),
         (
             "state slots a running request takes",
             f"{S} reserved",

@@ -15,7 +15,7 @@ from sizing.basics.problems import Problem
 from sizing.basics.units import count
 from sizing.bootlog.log import not_all_read
 from sizing.bootlog.measure import Measured
-from sizing.bootlog.ranks import POSSIBLE
+from sizing.engine.request_slots import POSSIBLE, RequestSlots
 from sizing.server import measured
 from sizing.server.batches import Retraction
 from sizing.server.columns import Key, Table
@@ -311,7 +311,9 @@ def _reserved(
     ends = (slots, slots) if slots is not None else (between.low, between.high) if between else None
     if ends is None or limit is None:
         return None, None
-    matching = [S for S in possible if int(ends[0] // S) <= limit <= int(ends[1] // S)]
+    matching = [
+        S for S in possible if int(RequestSlots(S).requests(ends[0])) <= limit <= int(RequestSlots(S).requests(ends[1]))
+    ]
     if matching:
         return (matching[0] if len(matching) == 1 else None), "state"
     return None, "cap"

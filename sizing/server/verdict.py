@@ -6,6 +6,7 @@ from typing import NamedTuple
 from sizing.answers.recommended import recommended
 from sizing.answers.solve import Sizing
 from sizing.basics.units import count, number, percent, requests_text
+from sizing.engine.request_slots import SPARE_FORMULA, RequestSlots
 from sizing.engine.split import Split
 from sizing.explain.unified_memory import unified_in_force
 from sizing.releases.flags import RATIO
@@ -46,9 +47,10 @@ def died(end: Ended, limits: Limits) -> str:
         return f"{words}: that request is longer than the pool. Raise KV, or lower --context-length."
     S, requests = limits
     if requests is not None and S is not None:
-        pin = f"{count(requests)} x {S} + 1 = {count(requests * S + 1)}"
+        each = RequestSlots(S)
+        pin = f"{each.product(count(requests), 1, letter='')} = {count(each.slots(requests) + 1)}"
     else:
-        pin = "C x S + 1, C the requests that run and S the slots that each may hold"
+        pin = f"{SPARE_FORMULA}, C the requests that run and S the slots that each may hold"
     return f"{words}: set --max-mamba-cache-size to at least {pin}."
 
 

@@ -13,7 +13,7 @@ from sizing.explain.verdict import advice, idle_words, verdict
 from sizing.explain.working import Comparison, comparisons, working
 from sizing.models import VERIFICATION_MEANS, byte_steps, entry
 from sizing.models.summary import layers_in_words
-from sizing.releases.rules import RELEASES
+from sizing.releases.rules import COVERED
 from sizing.scenario.from_model import geometry_of
 from sizing.scenario.inputs import Scenario
 from sizing.sheet.inputs import InputRow, other_inputs, stated_inputs
@@ -201,7 +201,7 @@ def sources_section(scenario: Scenario) -> Section:
         ("Specification", "compute-mamba-ratio, sgl-project/sglang#32763"),
         (
             "Engine",
-            f"The sizing rules of SGLang {scenario.release}; this tool follows {RELEASES[0]} to {RELEASES[-1]}",
+            f"The sizing rules of SGLang {scenario.release}; this tool follows {COVERED}",
         ),
     ]
     if scenario.model:
