@@ -184,10 +184,11 @@ NOTHING = "Nothing is predicted or proposed"
 def _lacking(facts: Facts) -> str:
     """What to paste before anything can be predicted: the lines that hold what is not known."""
     asks = []
-    if facts.unified and facts.S is None:
+    one_buffer = facts.unified is not None or facts.settings.enable_unified_memory is True
+    if one_buffer and facts.S is None:
         return f"{NOTHING} without a guess: paste the launch command or the line of server_args."
-    if facts.unified:
-        return f"{NOTHING}: no rest and no bytes that are known give this buffer. Paste its “sub-pool” lines."
+    if one_buffer:
+        return f"{NOTHING}: no rest and no bytes that are known give this buffer. Paste all its lines of one rank."
     if facts.slot_bytes is None or facts.slot_bytes.low <= 0:
         asks.append("“Mamba Cache is allocated” with both sizes")
     if facts.token_bytes is None:
