@@ -341,10 +341,19 @@ def named_model(path: str | None, models: tuple[str, ...] | None = None) -> str:
 
 def readings(facts: Facts, found: Diagnosis) -> list[tuple[str, str, str, str]]:
     """Every number of the log: value, the interval that its decimals leave, and where it is from."""
-    return [*_bytes(facts, found), *_rests(facts), *_counts(facts), _release(facts)]
+    rows = [*_bytes(facts, found), *_rests(facts), *_counts(facts), _release(facts)]
+    if facts.unified is None:
+        return rows
+    return [(name, value, between, OF_THE_BUFFER.get(source, source)) for name, value, between, source in rows]
 
 
 Reading = tuple[str, str, str, str]
+# Where the numbers of one buffer are from, in place of the lines of two pools.
+OF_THE_BUFFER = {
+    "size / (N + 1)": "entry_bytes", "size / (#tokens + page)": "entry_bytes",
+    "sum of the printed pools": "total_bytes", "#tokens": "max_total_num_tokens",
+    "#tokens x dcp_size": "max_total_num_tokens",
+}  # fmt: skip
 
 
 def _bytes(facts: Facts, found: Diagnosis) -> list[Reading]:
