@@ -13,6 +13,7 @@ from sizing import RefusedError, Scenario, Split, solve
 from sizing.answers.recommended import recommended
 from sizing.answers.solve import solve_now
 from sizing.answers.unified_curves import unified_over_context, unified_over_ratio
+from sizing.cli.main import main
 from sizing.command import read_command
 from sizing.engine.resolve import resolution
 from sizing.engine.unified import (
@@ -374,3 +375,13 @@ def test_plan_under_unified_memory(L: int) -> None:
     there = unified_view(solve(found.scenario))
     assert there is not None
     assert there.runs == view.most
+
+
+def test_where_the_static_split_alone_is_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Wants and traffic are solved for two pools, and say so under the flag."""
+    file = tmp_path / "scenario.json"
+    for stated, said in (({}, False), ({"enable_unified_memory": True}, True)):
+        file.write_text(json.dumps(stated))
+        for command in (["target", str(file), "40"], ["traffic", str(file), "chat"]):
+            assert main(command) == 0
+            assert ("This is the static split" in capsys.readouterr().out) == said

@@ -8,6 +8,7 @@ from sizing.answers.carrying_ways import CarryingWay
 from sizing.answers.target import Answer, Row
 from sizing.basics.units import count, ratio_range_text, requests_text
 from sizing.engine.resolve import resolution
+from sizing.explain.unified_memory import static_alone
 from sizing.scenario.rest import condition
 
 WAY_COLUMNS = ("way", "the most", "split to set", "price")
@@ -23,9 +24,10 @@ def wants_words(wants: Sequence[Want]) -> str:
 def headline(answer: Answer) -> str:
     """Whether the wants fit, and the most that does."""
     wants, where = wants_words(answer.wants), condition(answer.here.way.scenario)
+    static = static_alone(answer.here.way.scenario)
     if answer.setting is not None:
-        return f"{wants} fit{where}."
-    return f"{wants} do not fit: at most {' and '.join(count(most) for most in answer.here.most)}{where}."
+        return f"{wants} fit{where}.{static}"
+    return f"{wants} do not fit: at most {' and '.join(count(most) for most in answer.here.most)}{where}.{static}"
 
 
 def reasons(answer: Answer) -> str:
