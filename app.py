@@ -12,10 +12,11 @@ from pages.parts.hardware import automatic_words
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented, slide
 from pages.parts.rest import asked_for_rest
-from pages.parts.words import Change, Fold, code, show_words
+from pages.parts.words import Change, Fold, code, show_words, the_change
 from sizing import RefusedError, Scenario, Sizing, solve
 from sizing.answers import flip_points as flips
 from sizing.answers import limit_panel as lifts
+from sizing.answers.band import at_low_end
 from sizing.answers.recommended import Recommended, recommended
 from sizing.explain.launch_flags import environment, launch_flags, why_words
 from sizing.explain.unified_memory import COLUMNS as UNIFIED_COLUMNS
@@ -53,7 +54,8 @@ def balance(scenario: Scenario) -> None:
     except RefusedError as refused:
         st.error(plain(str(refused)))
         return
-    words, idle, found = verdict(sizing), idle_words(sizing), recommended(sizing)
+    safe = at_low_end(sizing)  # of an estimate; the headline and the change hold both ends
+    words, idle, found = verdict(sizing), idle_words(safe), recommended(sizing)
     where = " on each rank" if scenario.attn_dp_size > 1 else ""
     one = unified_in_force(sizing)
     headline = one.headline if one else words.headline
@@ -67,35 +69,35 @@ def balance(scenario: Scenario) -> None:
     show_figures(
         {
             "crossing": (crossing_figure(sizing), words.text),
-            "ratio": (ratio_figure(sizing), words.text),
+            "ratio": (ratio_figure(safe), words.text),
             "memory": (memory_figure(sizing), idle),
         },
         key="figures",
         hands={
             "crossing": hand_over_context(sizing),
-            "ratio": hand_over_ratio(sizing, ratios_drawn(sizing).tolist()),
+            "ratio": hand_over_ratio(sizing, ratios_drawn(safe).tolist()),
         },
         headline="" if one else headline,  # what follows a hand is the static split
     )
-    show_words(*under(sizing, one, change_under(sizing, one) if one else found), key="under")
+    show_words(*under(sizing, safe, one, change_under(sizing, one) if one else found), key="under")
     st.page_link("pages/reference.py", label="What the words mean, and the measurements behind the rules")
 
 
 def change_words(found: Recommended | UnifiedView | None, where: str) -> tuple[Change, ...]:
-    """The one change: what runs before and after, the flag to copy, the reason, and the other way, small."""
+    """The recommended change with its reason, and the other way, small."""
     if found is None:
         return ()
     other = f" Or, for as many: {' '.join(found.alternative)}" if found.alternative else ""
-    return (Change(f"## {plain(found.numbers + where)}\n\n{code(found.flag)}\n\n{plain(f'{found.reason}{other}')}"),)
+    return (the_change(found.numbers + where, found.flag, f"{found.reason}{other}"),)
 
 
-def under(sizing: Sizing, one: UnifiedView | None, found: Recommended | None) -> Iterator[str | Fold]:
-    """What stands under the figures, and what is folded."""
+def under(sizing: Sizing, safe: Sizing, one: UnifiedView | None, found: Recommended | None) -> Iterator[str | Fold]:
+    """What stands under the figures, and what is folded; `safe` is the sizing, at the low end of an estimate."""
     scenario = sizing.scenario
-    yield "\n\n".join((*(unified_words(one) if one else ()), below(sizing)))
+    yield "\n\n".join((*(unified_words(one) if one else ()), below(safe)))
     if automatic := automatic_words(scenario):
         yield Fold("What SGLang sets by itself", automatic)
-    yield Fold("The working, with your numbers, and the specification beside the engine", folded(sizing))
+    yield Fold("The working, with your numbers, and the specification beside the engine", folded(safe))
     if found is not None:
         lines = filter(None, (environment(scenario), launch_flags(sizing, found)))
         whole = (plain(why_words(sizing, found)), *map(code, lines))

@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.parts.blocks import data_table, plain, table
 from pages.parts.frame import show_page
+from pages.parts.presented import presented
 from sizing import Scenario
 from sizing.explain import reference_tables as reference
 from sizing.explain.boots_tables import boots_table, fractions_table
@@ -87,9 +88,10 @@ def show_reference(scenario: Scenario) -> None:
         f"sgl-project/sglang\\#32763) and the sizing rules of SGLang {COVERED}. Where the two differ, both are "
         "shown."
     )
-    st.markdown(" · ".join(f"[{plain(found.title)}](#{anchor})" for anchor, found, _ in sections))
+    if not presented():
+        st.markdown(" · ".join(f"[{plain(found.title)}](#{anchor})" for anchor, found, _ in sections))
 
-    for anchor, found, sentence in sections:
+    for anchor, found, sentence in sections[:1] if presented() else sections:
         st.header(plain(found.title), anchor=anchor)
         st.markdown(plain(sentence))
         if anchor in NUMBERS:

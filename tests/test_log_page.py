@@ -12,6 +12,7 @@ from sizing.server.example import FILE, example
 from sizing.server.texts import read_texts
 from tests.server_simulation import example_log
 from tests.server_texts import Server
+from tests.test_pages import codes
 from tests.test_pages import words as words_of
 from tests.test_server_simulation import SETTINGS, hour, starved
 from tests.test_unified import BOOT
@@ -78,7 +79,7 @@ def test_the_example_is_tried_with_one_click(page: AppTest) -> None:
     assert "# State pool full 80 % of the time, KV never above 47 %: r = 2.2045 runs 74 at L = 9,216" in said
     assert "Only L = 9,216 comes from the sidebar" in said
     assert "S = 5 counts one more, the peak between prefill and decode" in said
-    (changed,) = [code.value for code in page.code if code.language == "diff"]
+    (changed,) = codes(page)
     command, recorder = [code.value for code in page.code if code.language == "bash"]
     assert changed.splitlines() == ["- --mamba-full-memory-ratio 0.9", "+ --mamba-full-memory-ratio 2.2045"]
     assert command == example().command.replace("ratio 0.9", "ratio 2.2045")

@@ -9,13 +9,12 @@ from streamlit.testing.v1 import AppTest
 
 from pages.parts.inputs import SPLITS
 from pages.parts.state import TYPED
-from pages.parts.words import code
+from pages.parts.words import FENCE
 from sizing import RefusedError, Scenario, solve
 from sizing.answers.recommended import recommended
 from sizing.explain.verdict import verdict
 from sizing.figures import crossing_figure, memory_figure, ratio_figure
 
-FENCE = code("")
 TIMEOUT = 30  # seconds; the harness gives three unless told otherwise, and slow machines need more
 
 
@@ -45,7 +44,7 @@ def parts(page: AppTest) -> list[dict[str, str]]:
 def codes(page: AppTest) -> list[str]:
     """What there is to copy in the words that follow a slider."""
     blocks = [block for part in parts(page) for block in part["markdown"].split("\n\n")]
-    return [block.removeprefix(FENCE) for block in blocks if block.startswith(FENCE)]
+    return [block.partition("\n")[2] for block in blocks if block.startswith(FENCE)]
 
 
 def component_data(component: Any) -> str:

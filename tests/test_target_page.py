@@ -14,7 +14,7 @@ from sizing.exchange.scenario_file import to_file
 from sizing.explain.target_words import way_rows
 from sizing.sheet import sheet_of
 from tests.conftest import Run
-from tests.test_pages import words
+from tests.test_pages import codes, words
 
 TIMEOUT = 30  # seconds; the harness gives three unless told otherwise
 
@@ -48,7 +48,7 @@ def test_a_target_that_fits_names_the_flags(page: AppTest) -> None:
     assert "64 requests of L = 9,216 fit." in text
     setting = aim(Scenario(), [Want(L=9216, requests=64)]).setting
     assert setting is not None
-    assert page.main.code[0].value == " \\\n  ".join(setting.flags)
+    assert codes(page)[0] == " \\\n  ".join(setting.flags)
     now = solve(setting.scenario).now
     assert getattr(now, "runs", 0) >= 64
 

@@ -1,4 +1,4 @@
-// A link past bar and sidebar for the keyboard, and Escape, which leaves a presented page.
+// A link past bar and sidebar for the keyboard, one name for each slider, and Escape, which leaves a presented page.
 export default function ({ data }) {
   let skip = document.querySelector("body > .skip");
   if (!skip) {
@@ -15,9 +15,17 @@ export default function ({ data }) {
     });
     document.body.prepend(skip);
   }
+  // Streamlit's sliders name themselves twice: by the label and by their group, which has the same one.
+  const once = () => document.querySelectorAll('input[type="range"][aria-label][aria-labelledby]').forEach((input) => input.removeAttribute("aria-labelledby"));
+  const sliders = new MutationObserver(once), sidebar = document.querySelector('[data-testid="stSidebar"]');
+  if (sidebar) sliders.observe(sidebar, { childList: true, subtree: true });
+  once();
   const leave = (event) => {
     if (event.key === "Escape" && data.presented) document.querySelector(".st-key-leave button")?.click();
   };
   document.addEventListener("keydown", leave);
-  return () => document.removeEventListener("keydown", leave);
+  return () => {
+    sliders.disconnect();
+    document.removeEventListener("keydown", leave);
+  };
 }

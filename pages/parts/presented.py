@@ -8,6 +8,8 @@ PRESENT = "present"  # a link with it shows the page so
 
 ROOM = 535  # [px] of a figure before the zoom
 ZOOM = 1.7  # the smallest letters of a figure are 12 px, and a slide's are 20
+# A smaller or larger window shows the same frame at another size; below a third of it letters are too small to read.
+FITS = "max(0.33, min(tan(atan2(100vw, 1920px)), tan(atan2(100vh, 1080px))))"
 # No sidebar and no chrome, and nothing to press that a page draws all the same; one frame of 16:9 at 1920 x 1080, in
 # which no letter is smaller than 20 px. What leads back is faint and in a corner.
 STYLE = f"""<style>
@@ -23,7 +25,7 @@ STYLE = f"""<style>
 }}
 .st-key-leave {{ position: fixed; right: 0.5rem; top: 0; width: auto; opacity: 0.35; z-index: 10; }}
 .st-key-leave:is(:hover, :focus-within) {{ opacity: 1; }}
-[data-testid="stMainBlockContainer"] {{ padding: 0.75rem 2rem 0; max-width: none; }}
+[data-testid="stMainBlockContainer"] {{ padding: 0.75rem 2rem 0; max-width: none; zoom: {FITS}; }}
 [data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] {{ gap: 0.5rem; }}
 [data-testid="stMain"] :is(h1, .words h1) {{ font-size: 2.5rem; padding: 0; }}
 [data-testid="stMain"] :is(p, li, td, th) {{ font-size: 1.3rem; }}
@@ -35,8 +37,11 @@ STYLE = f"""<style>
 [data-testid="stMain"] .words .change p {{ font-size: 1.25rem; }}
 .words .change code {{ font-size: 1.6rem; }}
 .words .change button {{ display: none; }}
+.figures .data-of {{ display: none; }}
 .figures {{ zoom: {ZOOM}; }}
-@media (max-width: 1700px) {{ .figures {{ zoom: 1.2; }} }}
+.figures-place, .figures-place :is([data-testid="stBidiComponentRegular"], .stBidiComponent) {{
+  flex: 0 0 auto !important; height: auto !important;
+}}
 :is([data-testid="stMarkdownContainer"], .words) :is(th, td) {{ padding: 0.15rem 0.75rem; }}
 </style>"""
 
@@ -52,6 +57,6 @@ def style_presented() -> None:
         st.html(STYLE)
 
 
-def slide(figure: Figure) -> Figure:
+def slide(figure: Figure, height: int = ROOM) -> Figure:
     """A figure as high as a frame has room for below headline and flag [px before the zoom]."""
-    return figure | {"layout": figure["layout"] | {"height": ROOM}}
+    return figure | {"layout": figure["layout"] | {"height": height}}

@@ -72,7 +72,14 @@ function code(element, source) {
       setTimeout(() => (button.textContent = "Copy"), 1500);
     });
   }
-  element.text.textContent = source.slice(4);
+  const [opening, ...lines] = source.split("\n");
+  const shown = opening === "```diff" ? lines.map(diffLine).flatMap((line, at) => (at ? ["\n", line] : [line])) : [lines.join("\n")];
+  element.text.replaceChildren(...shown);
+}
+
+function diffLine(line) {
+  const kind = { "+": "comes", "-": "goes" }[line[0]];
+  return kind ? Object.assign(document.createElement("span"), { className: kind, textContent: line }) : line;
 }
 
 function copySelected(element) {
@@ -84,7 +91,7 @@ const KINDS = [
   ["H1", (source) => source.startsWith("# "), (element, source) => inline(element, source.slice(2))],
   ["H2", (source) => source.startsWith("## "), (element, source) => inline(element, source.slice(3))],
   ["H4", (source) => source.startsWith("#### "), (element, source) => inline(element, source.slice(5))],
-  ["PRE", (source) => source.startsWith("```\n"), code],
+  ["PRE", (source) => source.startsWith("```"), code],
   ["TABLE", (source) => source.startsWith("| "), table],
   ["UL", (source) => source.startsWith("- "), (element, source) => children(element, "li", source.split("\n- "), (item, line, index) => inline(item, index ? line : line.slice(2)))],
   ["P", () => true, inline],

@@ -8,7 +8,10 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from pages.parts.blocks import plain
+
 HERE = Path(__file__).parent
+FENCE = "```"  # begins a block of text to copy
 
 _component = st.components.v2.component(
     "words",
@@ -32,9 +35,17 @@ class Fold(NamedTuple):
     markdown: str
 
 
-def code(text: str) -> str:
-    """Text to copy, as a block of the words."""
-    return f"```\n{text}"
+def code(text: str, language: str = "") -> str:
+    """Text to copy, as a block of the words; of a `diff` each line that comes or goes is marked."""
+    return f"{FENCE}{language}\n{text}"
+
+
+def the_change(numbers: str, flag: str, reason: str = "", *, language: str = "") -> Change:
+    """The one change of a page: what runs before and after, what to set, ready to copy, and why; every page has it in
+    the same form.
+    """
+    why = f"\n\n{plain(reason)}" if reason else ""
+    return Change(f"## {plain(numbers)}\n\n{code(flag, language)}{why}")
 
 
 def show_words(*parts: str | Change | Fold, key: str) -> None:

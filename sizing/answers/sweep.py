@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from sizing.answers.band import for_flags
 from sizing.answers.curves import L_HIGH, L_LOW
 from sizing.answers.optimum import r_star
 from sizing.basics.dtypes import KvDtype, StateDtype
@@ -223,9 +224,11 @@ def _with(base: Scenario, values: dict[str, Any]) -> Any:
 
 
 def _solved(scenario: Scenario, arrays: dict[str, Any]) -> tuple[Any, Any] | None:
-    """What runs, and where the engine starts, over the arrays; None where it refuses the flags."""
+    """What runs, and where the engine starts, over the arrays, at the low end of an estimated `rest`; None where it
+    refuses the flags.
+    """
     try:
-        rank = rank_as_set(scenario)
+        rank = rank_as_set(for_flags(scenario))
     except RefusedError:
         return None
     rank = rank._replace(rest_gib=arrays.get("rest_gib", rank.rest_gib))

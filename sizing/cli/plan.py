@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from sizing.answers.band import at_low_end
 from sizing.answers.flip_points import flips
 from sizing.answers.limit_panel import lifts
 from sizing.answers.recommended import recommended
@@ -86,13 +87,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _as_table(sizing: Sizing) -> str:
-    found, one = recommended(sizing), unified_in_force(sizing)
-    steps = [(step.quantity, step.result, f"{step.formula}: {step.numbers}") for step in working(sizing)]
-    beside = [(row.quantity, f"{row.specification} / {row.engine}", row.why) for row in comparisons(sizing) if row.why]
-    limits = [
-        (row.place or "-", f"{row.limit.name} {count(row.limit.requests)}", row.lifted_by) for row in lifts(sizing)
-    ]
-    turns = [(turn.quantity, turn.now, f"{turn.flips_at} {turn.then}".strip()) for turn in flips(sizing)]
+    found, one, safe = recommended(sizing), unified_in_force(sizing), at_low_end(sizing)
+    steps = [(step.quantity, step.result, f"{step.formula}: {step.numbers}") for step in working(safe)]
+    beside = [(row.quantity, f"{row.specification} / {row.engine}", row.why) for row in comparisons(safe) if row.why]
+    limits = [(row.place or "-", f"{row.limit.name} {count(row.limit.requests)}", row.lifted_by) for row in lifts(safe)]
+    turns = [(turn.quantity, turn.now, f"{turn.flips_at} {turn.then}".strip()) for turn in flips(safe)]
     parts = [" ".join(one.told) if one else verdict(sizing).text, "", *aligned(steps)]
     parts += ["", "limits, the smallest first, and what lifts them:", *aligned(limits)] if limits else []
     parts += ["", "input, now, and where the other pool is short first:", *aligned(turns)] if turns else []
@@ -103,5 +102,5 @@ def _as_table(sizing: Sizing) -> str:
         parts += ["", f"set: {found.flag}", *([f" or: {' '.join(found.alternative)}"] if found.alternative else [])]
         parts += [found.reason, *filter(None, [why_words(sizing, found)])]
     parts += ["", *aligned((UNIFIED_COLUMNS, *one.rows)), f"set: {one.flag}"] if one else []
-    parts += ["", *[f"{item.topic}. {item.text}" for item in advice(sizing)]]
+    parts += ["", *[f"{item.topic}. {item.text}" for item in advice(safe)]]
     return "\n".join(parts)

@@ -2,6 +2,7 @@
 
 from sizing.answers import flip_points as flips
 from sizing.answers import limit_panel as lifts
+from sizing.answers.band import at_low_end
 from sizing.answers.recommended import recommended
 from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal
@@ -32,7 +33,7 @@ def verdict_section(sizing: Sizing, *, brief: bool = False) -> Section:
     """What runs and why, in words; the refusal and its cure where the engine would not start."""
     found, one = verdict(sizing), unified_in_force(sizing)
     headline, sentences = (one.headline, one.sentences) if one else (found.headline, found.sentences)
-    body = paragraph(" ".join(sentences)) + ("" if one else paragraph(idle_words(sizing)))
+    body = paragraph(" ".join(sentences)) + ("" if one else paragraph(idle_words(at_low_end(sizing))))
     return Section(headline, body if brief else body + paragraph(_scope(sizing.scenario), "note"))
 
 

@@ -51,6 +51,14 @@ def _runs(traffic: Traffic) -> str:
     return f"{said}, and no split{spared} runs more{where}."
 
 
+def change_numbers(traffic: Traffic) -> str:
+    """What runs now and with the best split, at the risk; the one number where they are the same."""
+    best, now = traffic.way("best for this traffic"), traffic.way("as set")
+    after = best.served.runs if best else 0
+    before = "" if now and now.served.runs == after else f"{count(now.served.runs) if now else 'refused'} → "
+    return f"{before}{count(after)} {'runs' if after == 1 else 'run'} at {percent(traffic.risk)} risk{ranks(traffic)}"
+
+
 def synthetic(mix: Mix) -> str:
     """That the traffic is made up, and from what."""
     return f"Synthetic traffic, made from the shape “{mix.name}”, until you give your own requests. {mix.note}".rstrip()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Dialog, FilePayload, Page, expect
 
+from tests.browser.actions import Actions
 from tests.server_texts import Moment, Server
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -95,17 +96,7 @@ def test_an_uploaded_log_stays_and_a_paste_is_read_at_once(page: Page, base_url:
     expect(page.get_by_text("Shown: boot.log, lines.log.")).to_be_visible()
     page.get_by_role("button", name="Forget this log").click()
     expect(page.locator("h1").first).to_contain_text("Why am I clamped?", timeout=SECONDS)
-    box = page.get_by_role("textbox", name="or paste the log")
-    box.focus()
-    page.evaluate(
-        """text => {
-            const data = new DataTransfer();
-            data.setData("text/plain", text);
-            document.activeElement.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true}));
-            document.execCommand("insertText", false, text);
-        }""",
-        Server().decode(MOMENTS[0]),
-    )
+    Actions(page).paste("or paste the log", Server().decode(MOMENTS[0]))
     expect(page.locator("h1").first).to_contain_text(verdict, timeout=SECONDS)
 
 
