@@ -366,7 +366,9 @@ def _said(numbers: _Numbers) -> str:
     """The counts that the log holds."""
     parts = []
     if isinstance(numbers.slots, int):
-        each = f" // {numbers.S} a request = {count(numbers.clamp)}" if numbers.S and numbers.clamp is not None else ""
+        each = (
+            f", {numbers.S} per request: {count(numbers.clamp)} fit" if numbers.S and numbers.clamp is not None else ""
+        )
         parts.append(f"{count(numbers.slots)} slots{each}")
     if numbers.facts.kv_tokens is not None:
         held = f" hold {count(numbers.kv_cap)}" if numbers.kv_cap is not None else ""
@@ -464,5 +466,5 @@ def _of_memory(boot: Boot, found: Diagnosis, numbers: _Numbers) -> Iterator[Noti
         yield Notice(about="not_charged", words=words)
     idle = numbers.facts.idle_gib
     if idle is not None and idle >= IDLE_GIB and not boot.died_later and numbers.refused is None:
-        words = f"{number(idle)} GiB are free after pools and graphs; --mem-fraction-static sets how much they get."
+        words = f"{number(idle)} GiB stay free after pools and graphs: a higher --mem-fraction-static gives them more."
         yield Notice(about="memory_idle", words=words)

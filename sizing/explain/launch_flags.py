@@ -60,8 +60,8 @@ def _why_ratio(sizing: Sizing, best: Optimum, pin_runs: int | None) -> str:
     if pin_runs is None:
         return f"The ratio: while the radix cache is on, SGLang {sizing.scenario.release} overwrites a pin with it."
     return (
-        "The ratio: it keeps its meaning when rest changes with --mem-fraction-static or the next release. "
-        f"The pin holds {count(best.pin)} slots{_on_each_rank(sizing)} whatever the memory: {pin_words(sizing, best)}"
+        "The ratio: it still fits when rest changes, with another --mem-fraction-static or the next release. "
+        f"The pin is {count(best.pin)} slots{_on_each_rank(sizing)} whatever the memory: {pin_words(sizing, best)}"
     )
 
 
@@ -78,11 +78,11 @@ def spare_cost(best: Optimum) -> str:
 
 def pin_words(sizing: Sizing, best: Optimum) -> str:
     """How the pin of an optimum comes about."""
-    kept = " + 1; the spare slot is for the chunk border, where an assertion can end a server with just requests x S"
-    spare = kept if best.spare else ""
+    spare = " + 1 to spare" if best.spare else ""
+    why = " Without the spare slot an assertion can end the server at a chunk border." if best.spare else ""
     ranks = pin_divisor(sizing.resolved)
     times = f", times attn_dp_size {ranks}" if ranks > 1 else ""
-    return f"{requests_text(best.runs)} x S {sizing.S}{spare}{times}."
+    return f"{requests_text(best.runs)} x {sizing.S} {'slot' if sizing.S == 1 else 'slots'}{spare}{times}.{why}"
 
 
 def _on_each_rank(sizing: Sizing) -> str:
