@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts import state
-from pages.parts.blocks import plain, show_change, table_text
+from pages.parts.blocks import plain, table_text
 from pages.parts.frame import show_page
 from pages.parts.hardware import show_boot_memory
 from pages.parts.inputs import take_inputs
@@ -19,6 +19,7 @@ from pages.parts.paste import read_on_paste
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented, slide
 from pages.parts.state import fill
+from pages.parts.words import show_words, the_change
 from sizing import Scenario, read_scenario
 from sizing.answers import limit_panel as lifts
 from sizing.answers.recommended import recommended
@@ -31,6 +32,7 @@ from sizing.exchange.answer import SizingAnswer
 from sizing.exchange.link import to_query
 from sizing.exchange.server_answer import Serving, Told, is_boot, told
 from sizing.exchange.server_words import BESIDE_COLUMNS, COLUMNS, beside_rows, measured_rows
+from sizing.explain.unified_memory import COLUMNS as UNIFIED_COLUMNS
 from sizing.explain.verdict import advice, idle_words
 from sizing.figures import crossing_figure, occupancy_figure
 from sizing.scenario.from_model import FILLED, servable
@@ -86,6 +88,8 @@ def show_log(scenario: Scenario) -> None:
         _slide(found, given)
         return
     _notices(found, read)
+    if found.unified is not None:
+        st.markdown(f"## Static beside unified memory\n\n{table_text(UNIFIED_COLUMNS, found.unified.rows)}")
     if read.facts is not None and found.answer.serving is not None:
         if read.facts.main is not None:
             figure = occupancy_figure(read.facts, "" if given.name == PASTED else given.name)
@@ -284,7 +288,8 @@ def _headline(found: Told) -> str:
     """What happened, in one line with its reasons."""
     headline, *rest = found.sentences
     sizing = found.found.sizing if found.found is not None else None
-    idle = idle_words(sizing) if sizing is not None and found.answer.flags is not None else ""
+    shown = sizing is not None and found.answer.flags is not None and found.unified is None
+    idle = idle_words(sizing) if sizing is not None and shown else ""
     return f"# {plain(headline)}\n\n{plain(' '.join((*rest, idle)).strip())}"
 
 
@@ -324,7 +329,9 @@ def _tables(boot: Boot, found: Diagnosis, answer: SizingAnswer) -> list[str]:
     ):
         parts += [f"## {title}", _list(sentences)] if sentences else []
     # Both name flags: where none are proposed, nothing below proposes any.
+    # Limits and advice are those of two pools.
     shown = found.sizing is not None and answer.flags is not None and boot.refused is None
+    shown = shown and found.sizing is not None and not found.sizing.scenario.enable_unified_memory
     rows = lifts.lift_rows(found.sizing) if shown and found.sizing is not None else []
     parts += ["## Every limit, the smallest first", table_text(lifts.COLUMNS, rows)] if rows else []
     if shown and found.sizing is not None:
@@ -344,7 +351,7 @@ def _cure(answer: SizingAnswer, found: Diagnosis, command: Command | None) -> No
         numbers = best.numbers if best is not None and best.flags == answer.flags else "The cure"
         change = "\n".join(_changed(answer, command))
         reason = best.reason if best is not None and best.flags == answer.flags else ""
-        show_change(numbers, change, reason, language="diff" if answer.command else None)
+        show_words(the_change(numbers, change, reason, language="diff" if answer.command else ""), key="change")
         if answer.command:
             st.code(answer.command, language="bash", wrap_lines=True)
             st.caption("Your command with the lines above changed, everything else as it was.")

@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.parts.blocks import plain, show_change, table_text, unbroken
+from pages.parts.blocks import plain, table_text, unbroken
 from pages.parts.fleet import show_fleet
 from pages.parts.frame import show_page
 from pages.parts.hardware import show_hardware
@@ -14,6 +14,7 @@ from pages.parts.plot import show_figures
 from pages.parts.presented import presented
 from pages.parts.rest import asked_for_rest
 from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX, wanted
+from pages.parts.words import show_words, the_change
 from sizing import RefusedError, Scenario, solve
 from sizing.answers.carrying_settings import Want
 from sizing.answers.carrying_ways import CarryingWay, carrying_ways
@@ -86,7 +87,8 @@ def _answer(scenario: Scenario, wants: list[Want], first: DeltaGenerator) -> Non
         st.markdown(f"# {plain(headline(answer))}\n\n{plain(reasons(answer))}")
         if found:
             cheapest = found[0]
-            show_change(carrying_numbers(scenario, cheapest), " ".join(cheapest.flags), price_words(cheapest.way))
+            numbers = carrying_numbers(scenario, cheapest)
+            show_words(the_change(numbers, " ".join(cheapest.flags), price_words(cheapest.way)), key="change")
     if found:
         _ways(found, wants)
     if answer.setting is None and (not found or not presented()):

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts import state
-from pages.parts.blocks import plain, show_change, table_text, unbroken
+from pages.parts.blocks import plain, table_text, unbroken
 from pages.parts.carried import OWN_TRAFFIC, TRAFFIC_LINK
 from pages.parts.fleet import show_fleet
 from pages.parts.frame import show_page
@@ -18,11 +18,13 @@ from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented, slide
 from pages.parts.rest import asked_for_rest
+from pages.parts.words import show_words, the_change
 from sizing import Problem, RefusedError, Scenario
 from sizing.exchange.traffic_answer import traffic_json
 from sizing.figures.traffic import lengths_figure, needs_figure, overflow_figure, times_figure
 from sizing.traffic import words
 from sizing.traffic.mix import Mix
+from sizing.traffic.opened import ONE_LINE_MB
 from sizing.traffic.reading import Columns, TraceError, columns_to_name, read_trace
 from sizing.traffic.running import Traffic, carriers_of, traffic_of
 from sizing.traffic.sessions import residency, room
@@ -129,6 +131,7 @@ def _own() -> Mix | None:
         "Your own requests: a trace, a benchmark's result file or a histogram (CSV, JSON lines, JSON, Parquet)",
         type=KINDS,
         max_upload_size=MAX_BYTES // 2**20,
+        help=f"Ten million requests are read, one to a line or as Parquet; JSON on one line up to {ONE_LINE_MB} MB.",
         key="traffic_file",
         on_change=_forget,
     )
@@ -224,7 +227,7 @@ def _answer(traffic: Traffic) -> None:
     """What runs, and the flag to set."""
     st.markdown(f"# {plain(words.headline(traffic))}")
     if best := traffic.way("best for this traffic"):
-        show_change(words.change_numbers(traffic), best.flag, words.best_words(traffic))
+        show_words(the_change(words.change_numbers(traffic), best.flag, words.best_words(traffic)), key="change")
     if note := words.synthetic(traffic.mix) if traffic.mix.synthetic else traffic.mix.note:
         st.info(plain(note))
 

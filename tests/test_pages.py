@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.parts.inputs import SPLITS
 from pages.parts.state import TYPED
+from pages.parts.words import FENCE
 from sizing import RefusedError, Scenario, solve
 from sizing.answers.recommended import recommended
 from sizing.explain.verdict import verdict
@@ -26,19 +27,24 @@ def balance() -> AppTest:
 def words(page: AppTest) -> str:
     """All words of the main column, with the escapes of Markdown taken out."""
     shown = [element.value for element in page.main if hasattr(element, "value") and isinstance(element.value, str)]
-    shown += [data["markdown"] for data in components(page) if "markdown" in data]
-    return "\n".join(shown).replace("\\", "")
+    return "\n".join(shown + [text for part in parts(page) for text in part.values()]).replace("\\", "")
 
 
 def components(page: AppTest) -> list[dict[str, Any]]:
     """What each of the page's own components is given."""
-    found = [json.loads(component_data(component)) for component in page.get("bidi_component")]
-    return [data for data in found if "presented" not in data]  # the frame's own
+    found = [json.loads(component_data(component) or "{}") for component in page.get("bidi_component")]
+    return [data for data in found if not data.keys() & {"presented", "pages"}]  # the frame's own
+
+
+def parts(page: AppTest) -> list[dict[str, str]]:
+    """The words that follow a slider, part by part."""
+    return [part for data in components(page) for part in data.get("parts", [])]
 
 
 def codes(page: AppTest) -> list[str]:
-    """What there is to copy in the main column, without the address that the bar shows."""
-    return [code.value for code in page.main.code if "--" in code.value or code.value.startswith("export")]
+    """What there is to copy in the words that follow a slider."""
+    blocks = [block for part in parts(page) for block in part["markdown"].split("\n\n")]
+    return [block.partition("\n")[2] for block in blocks if block.startswith(FENCE)]
 
 
 def component_data(component: Any) -> str:
@@ -122,7 +128,7 @@ def test_without_plotly_js_words_and_tables_stand(tmp_path: Path, monkeypatch: p
     assert not page.exception
     (said,) = [warning.value.replace("\\", "") for warning in page.warning]
     assert said.startswith("No figures: plotly.min.js is missing")
-    assert [code.value for code in page.code] == [code.value for code in whole.code]
+    assert codes(page) == codes(whole)
     assert words(page).replace(said, "").split() == words(whole).split()
 
 

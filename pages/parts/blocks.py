@@ -61,17 +61,6 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, note: str = 
         st.caption(plain(note))
 
 
-def show_change(numbers: str, flag: str, words: str, *, language: str | None = None) -> None:
-    """The one change of a page: what runs before and after, what to set, ready to copy, and why; every page has the
-    same place and looks for it.
-    """
-    with st.container(key="change"):
-        st.markdown(f"## {plain(numbers)}")
-        st.code(flag, language=language, wrap_lines=True)
-        if words:
-            st.caption(plain(words))
-
-
 SHORT = 20  # rows up to which a frame is shown whole
 
 

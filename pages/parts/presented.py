@@ -27,14 +27,16 @@ STYLE = f"""<style>
 .st-key-leave:is(:hover, :focus-within) {{ opacity: 1; }}
 [data-testid="stMainBlockContainer"] {{ padding: 0.75rem 2rem 0; max-width: none; zoom: {FITS}; }}
 [data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] {{ gap: 0.5rem; }}
-[data-testid="stMain"] h1 {{ font-size: 2.5rem; padding: 0; }}
-[data-testid="stMain"] :is(p, li, td, th, .words *) {{ font-size: 1.3rem; }}
+[data-testid="stMain"] :is(h1, .words h1) {{ font-size: 2.5rem; padding: 0; }}
+[data-testid="stMain"] :is(p, li, td, th) {{ font-size: 1.3rem; }}
 [data-testid="stMain"] [data-testid="stCaptionContainer"] * {{ font-size: 1.25rem; }}
-.st-key-change {{ flex-direction: row; flex-wrap: wrap; align-items: center; gap: 0 2rem; padding: 0.25rem 1rem; }}
-.st-key-change > * {{ width: auto !important; flex: 0 1 auto; }}
-.st-key-change [data-testid="stCaptionContainer"] {{ margin: 0; }}
-.st-key-change h2 {{ font-size: 2rem; }}
-.st-key-change [data-testid="stCode"] code {{ font-size: 1.6rem; }}
+.words .change {{ display: flex; flex-wrap: wrap; align-items: center; gap: 0 2rem; padding: 0.25rem 1rem; }}
+.words .change > * {{ margin: 0; }}
+.words .change h2 {{ font-size: 2rem; }}
+.words .change pre {{ padding-right: 0.75rem; }}
+[data-testid="stMain"] .words .change p {{ font-size: 1.25rem; }}
+.words .change code {{ font-size: 1.6rem; }}
+.words .change button {{ display: none; }}
 .figures .data-of {{ display: none; }}
 .figures {{ zoom: {ZOOM}; }}
 .figures-place, .figures-place :is([data-testid="stBidiComponentRegular"], .stBidiComponent) {{

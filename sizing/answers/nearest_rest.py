@@ -73,9 +73,9 @@ class _Deployment:
 
     def possible(self, lows: Whole, highs: Whole, fewest: Whole, most: Whole) -> Any:
         """Whether anything inside each stretch might flip; exact where it has one K."""
-        L, rank = self.scenario.L, self.rank
+        L, rank, clamp = self.scenario.L, self.rank, self.rank.request_slots.requests
         # Rows beyond what was sized come with the requests, up to 0.5.6: they are not bound by the ends.
-        beyond = (most // rank.S - fewest // rank.S) * rank.headroom * rank.dcp_size
+        beyond = (clamp(most) - clamp(fewest)) * rank.headroom * rank.dcp_size
         richest = self.pools(highs, fewest)
         if self.here == "state pool":
             poorest = self.pools(lows, most)
@@ -84,7 +84,7 @@ class _Deployment:
         else:
             richest = richest._replace(kv_tokens=richest.kv_tokens + beyond, kv_rows=richest.kv_rows + beyond)
             other = state_is_short(richest.clamp, held_by_kv(richest, L))
-        return other & (most >= rank.S) & (richest.kv_rows > 0)
+        return other & (clamp(most) >= 1) & (richest.kv_rows > 0)
 
     def nearest_inside(self, lows: Whole, highs: Whole, slots: Whole, at: float) -> Whole:
         """The nearest thousandth that flips of each stretch with one K; those without one are left out."""
@@ -93,7 +93,7 @@ class _Deployment:
         L = self.scenario.L
 
         def state_short(steps: Whole) -> Any:
-            return state_is_short(slots // self.rank.S, held_by_kv(self.pools(steps, slots), L))
+            return state_is_short(self.rank.request_slots.requests(slots), held_by_kv(self.pools(steps, slots), L))
 
         first = _first(lows, highs, lambda steps: starts(self.pools(steps, slots)))
         turn = _first(lows, highs, state_short)  # from here on the state pool is short

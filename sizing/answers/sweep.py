@@ -169,13 +169,13 @@ def _ratios(scenario: Scenario, points: int) -> list[float]:
 def _slots(scenario: Scenario) -> int:
     """K of the deployment as it is set now, at least one request's."""
     rank = rank_of(scenario)
-    slots = max(int(slots_unpinned(rank, scenario.mamba_full_memory_ratio)), int(rank.S))
+    slots = max(int(slots_unpinned(rank, scenario.mamba_full_memory_ratio)), rank.request_slots.slots(1))
     return slots * pin_divisor(rank.resolved)
 
 
 def _requests(scenario: Scenario) -> int:
     """What the state pool admits now."""
-    return max(_slots(scenario) // int(rank_of(scenario).S), 1)
+    return max(rank_of(scenario).request_slots.requests(_slots(scenario)), 1)
 
 
 def _split_by(scenario: Scenario, x: Axis, y: Axis) -> Scenario:

@@ -6,8 +6,9 @@ else the counts that ran leave a few possible values.
 
 from typing import Literal, NamedTuple
 
-from sizing.bootlog.ranks import POSSIBLE, RankReport
+from sizing.bootlog.ranks import RankReport
 from sizing.bootlog.settings import Settings
+from sizing.engine.request_slots import POSSIBLE, RequestSlots
 from sizing.engine.resolve import slots_by_flags
 from sizing.releases.architectures import ARCHITECTURES, support_of
 from sizing.releases.rules import RELEASES, Release
@@ -60,7 +61,7 @@ def _possible(slots: int | None, running: int, started: bool) -> tuple[int, ...]
     """The values with which K // S is at least what runs, or 1 in a server that got as far as its KV pool."""
     if slots is None or not (running or started):
         return POSSIBLE
-    return tuple(S for S in POSSIBLE if slots // S >= max(running, 1))
+    return tuple(S for S in POSSIBLE if RequestSlots(S).requests(slots) >= max(running, 1))
 
 
 def _never_has_radix(model: str, releases: tuple[Release, ...]) -> bool:

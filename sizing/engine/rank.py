@@ -4,6 +4,7 @@ from sizing.basics.numeric import Numeric
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.engine.charges import drafts_charged
 from sizing.engine.kv import headroom_rows
+from sizing.engine.padding import with_padding
 from sizing.engine.refused_at_sizing import refusal_at_sizing
 from sizing.engine.requests import requests_asked, requests_charged
 from sizing.engine.resolve import resolve
@@ -52,7 +53,7 @@ def rank_from(resolved: Resolved) -> Rank:
 
 def rings_fixed_bytes(resolved: Resolved, requests: Numeric) -> Numeric:
     """Rings that come off the state budget once [bytes per rank]: one for each request charged, and one more."""
-    return resolved.costs.ring * (requests + 1) if resolved.costs.rings_are_fixed else 0
+    return resolved.costs.ring * with_padding(requests) if resolved.costs.rings_are_fixed else 0
 
 
 def rank_as_set(scenario: Scenario) -> Rank:

@@ -11,7 +11,7 @@ from sizing.basics.problems import RefusedError
 from sizing.engine.byte_costs import byte_costs
 from sizing.engine.refused_flags import refusal_of
 from sizing.engine.resolved import Resolved
-from sizing.engine.slots_per_request import SPECULATION_REQUESTS, slot_uses, what_runs
+from sizing.engine.slots_per_request import slot_uses, what_runs
 from sizing.releases.architectures import support_of
 from sizing.releases.rules import Release, rules_of
 from sizing.scenario.inputs import DEFAULTS, Scenario
@@ -67,7 +67,7 @@ def resolution(scenario: Scenario) -> Resolved:
         overlap=runs.overlap,
         page_size=runs.page_size,
         uses=slot_uses(scenario, rules, runs),
-        max_running_requests=scenario.max_running_requests or (SPECULATION_REQUESTS if scenario.D else None),
+        max_running_requests=scenario.max_running_requests or (rules.speculation_requests if scenario.D else None),
         refusal=None,
         costs=byte_costs(scenario, rules),
     )

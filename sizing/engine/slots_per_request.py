@@ -12,8 +12,6 @@ from sizing.releases.architectures import GLM_5_NEXT, Support
 from sizing.releases.rules import Rules
 from sizing.scenario.inputs import Scenario
 
-# engine-sizing.md section 5: under any speculative algorithm an unset --max-running-requests becomes 48.
-SPECULATION_REQUESTS = 48
 # GLM-5-next: 64 up to 0.5.21; then 64 x index_kpool, which is 16 where the config does not say (section 11).
 GLM_PAGE, GLM_INDEX_PAGE = 64, 64 * 16
 

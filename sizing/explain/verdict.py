@@ -8,15 +8,15 @@ from sizing.answers.recommended import SPARE_WHY, Recommended, recommended, spar
 from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal
 from sizing.basics.units import GIB, count, gib, number, ratio_text, requests_text, rest_text
+from sizing.engine.draft_rules import drafts_of
 from sizing.engine.limits import LimitName
 from sizing.engine.requests import asked_divisor, requests_asked, requests_charged
 from sizing.engine.slots import is_pinned, pin_divisor, pin_is_ignored, ratio_is_ignored
-from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.engine.split import Split
 from sizing.explain.hardware_words import no_fit_headline, no_fit_words
 from sizing.explain.launch_flags import flags
 from sizing.releases.flags import PIN, REQUESTS
-from sizing.releases.rules import BLOCK_KIND
+from sizing.releases.rules import BLOCK_KIND, rules_of
 from sizing.scenario.from_model import draft_bytes, geometry_of
 from sizing.scenario.inputs import Scenario, widths_of
 from sizing.scenario.rest import asked_for, condition
@@ -96,7 +96,7 @@ def binds_words(binding: LimitName, scenario: Scenario) -> str:
     if binding != "requests asked":
         return f": {BINDING_WORDS[binding]}"
     if scenario.max_running_requests is None:
-        return f": --max-running-requests ({count(SPECULATION_REQUESTS)}) binds"
+        return f": --max-running-requests ({count(rules_of(scenario.release).speculation_requests)}) binds"
     shared = f", {count(scenario.max_running_requests)} over all ranks" if scenario.attn_dp_size > 1 else ""
     return f", the limit you set{shared}"
 
@@ -260,7 +260,8 @@ def no_spare_slot(sizing: Sizing) -> str:
     now = sizing.now
     if isinstance(now, Refusal) or spared(sizing, now):
         return ""
-    said = f"{count(now.slots)} slots are just {requests_text(now.admitted)} x S {sizing.S}: {SPARE_WHY}."
+    just = sizing.resolved.request_slots.product(requests_text(now.admitted))
+    said = f"{count(now.slots)} slots are just {just}: {SPARE_WHY}."
     found = recommended(sizing)
     if found is None or not found.change:
         return f"{said} Ask for one request fewer."
@@ -331,7 +332,7 @@ def _speculation(sizing: Sizing) -> Advice | None:
     if not sizing.drafts_charged or isinstance(now, Refusal) or now.ratio is None:
         return None
     asked = requests_charged(sizing.resolved)
-    if sizing.resolved.rules.drafts != "joint" or asked >= now.clamp:
+    if not drafts_of(sizing.resolved.rules).asks_clamp or asked >= now.clamp:
         return None
     return Advice(
         topic="Speculation",

@@ -45,7 +45,8 @@ SHOWN_AT = ((880.0, HEIGHT), (1360.0, HEIGHT), (1190.0, 720), (770.0, HEIGHT))
 
 
 def crossing_figure(sizing: Sizing) -> Figure:
-    """The figure for the split that is set, with the recommended split's pair lightly behind it.
+    """The figure for the split that is set, with the recommended split's pair lightly behind it; under unified memory,
+    where no other split is recommended, with what its buffer runs.
 
     Of an estimated `rest` the low end is drawn, with a band up to the high one.
     """
@@ -59,7 +60,8 @@ def crossing_figure(sizing: Sizing) -> Figure:
         figure["yaxis"] = axis(requests_axis(sizing), range=[0, 1], tickvals=[0])
         figure["annotations"].append(_nothing())
         return {"data": [], "layout": figure}
-    behind = [best] if best and best.slots != shown.slots else []
+    unified = sizing.scenario.enable_unified_memory
+    behind = [best] if best and best.slots != shown.slots and not unified else []
     curve = over_context(shown, context_grid(shown))
     one = unified_over_context(sizing.scenario, shown, curve.L)
     low, high = _range(curve, behind)

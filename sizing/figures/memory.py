@@ -91,6 +91,8 @@ def _bars(sizing: Sizing) -> dict[str, Split | Refusal]:
     if ratio_is_ignored(sizing.resolved) and not is_pinned(sizing.resolved):
         return {"now<br>no ratio": sizing.now}
     by = "pinned" if is_pinned(sizing.resolved) else f"r = {ratio_text(sizing.ratio_now)}"
+    if sizing.scenario.enable_unified_memory:
+        return {f"static split<br>{by}": sizing.now}
     if found is None or best is None:
         return {f"now<br>{by}": sizing.now}
     if not found.change:

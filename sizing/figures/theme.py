@@ -5,6 +5,7 @@ browser for the page, so that one figure serves light and dark.
 """
 
 import math
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 from sizing.answers.solve import Sizing
@@ -176,10 +177,12 @@ def layout(inputs: list[str], title: str, *, height: int, characters: int, botto
 
 
 def _wrapped(pieces: list[str], characters: int) -> list[str]:
-    """Pieces joined into lines of at most so many characters; a name and its number stay together."""
-    lines = pieces[:1]
-    for piece in pieces[1:]:
-        if len(lines[-1]) + len(SEPARATOR) + len(piece) <= characters:
+    """Pieces joined into lines of at most so many characters; a piece is broken only where it is longer than a line."""
+    lines: list[str] = []
+    for piece in (
+        part for whole in pieces for part in (wrap(whole, characters) if len(whole) > characters else [whole])
+    ):
+        if lines and len(lines[-1]) + len(SEPARATOR) + len(piece) <= characters:
             lines[-1] += SEPARATOR + piece
         else:
             lines.append(piece)

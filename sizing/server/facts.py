@@ -3,7 +3,9 @@
 Source: running-server.md 4 and 6.
 """
 
+import math
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
@@ -13,7 +15,7 @@ from sizing.basics.problems import Problem
 from sizing.basics.units import count
 from sizing.bootlog.log import not_all_read
 from sizing.bootlog.measure import Measured
-from sizing.bootlog.ranks import POSSIBLE
+from sizing.engine.request_slots import POSSIBLE, RequestSlots
 from sizing.server import measured
 from sizing.server.batches import Retraction
 from sizing.server.columns import Key, Table
@@ -309,7 +311,9 @@ def _reserved(
     ends = (slots, slots) if slots is not None else (between.low, between.high) if between else None
     if ends is None or limit is None:
         return None, None
-    matching = [S for S in possible if int(ends[0] // S) <= limit <= int(ends[1] // S)]
+    matching = [
+        S for S in possible if int(RequestSlots(S).requests(ends[0])) <= limit <= int(RequestSlots(S).requests(ends[1]))
+    ]
     if matching:
         return (matching[0] if len(matching) == 1 else None), "state"
     return None, "cap"
@@ -330,8 +334,11 @@ def _retractions(said: Said, group: _Group) -> list[Retraction]:
 def _retracted(said: Said, group: _Group, lines: list[Retraction]) -> int:
     if group.format == "batch lines":
         return sum(line.requests for line in lines)
-    first, last = said.retracted.get(Key(group.format, group.source, group.rank), (0, 0))
-    return round(last - first if last >= first else last)  # a counter that fell was set to 0 by a new start
+    counter = said.retracted.get(Key(group.format, group.source, group.rank), [])
+    if all(math.isfinite(time) for time, _ in counter):  # else as they were read
+        counter = sorted(counter)
+    # A counter that fell was set to 0 by a new start.
+    return round(sum(now - last if now >= last else now for (_, last), (_, now) in pairwise(counter)))
 
 
 def _problems(said: Said, unified: bool) -> Iterator[Problem]:
