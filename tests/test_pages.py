@@ -97,7 +97,7 @@ def test_the_page_opens_on_the_worked_example(balance: AppTest) -> None:
     assert "51 requests run at L = 9,216: the state pool binds." in words(balance)
     assert "51 → 74 run" in words(balance)
     assert codes(balance)[0] == "--mamba-full-memory-ratio 2.2045"
-    assert "Or, for as many: --max-mamba-cache-size 371" in words(balance)
+    assert "Or, to run as many: --max-mamba-cache-size 371" in words(balance)
 
 
 @pytest.mark.parametrize(

@@ -251,6 +251,6 @@ def _last(body: Callable[[Scenario], None]) -> None:
     last = state.noted(LAST)
     if last is None:
         return
-    st.caption("Below stands the last answer, without what is marked.")
+    st.caption("Below: the last answer, from before what is marked.")
     with st.container(key="stale"):
         body(last)

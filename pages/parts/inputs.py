@@ -282,9 +282,10 @@ def _context(name: str) -> None:
 def _typed_length(text: object) -> int | None:
     """Where the slider stands for the L in the box [tokens]: at its end where L lies beyond."""
     try:
-        return min(max(int(str(tokens_from_text(text))), L_LOW), L_HIGH)
+        tokens = int(str(tokens_from_text(text)))
     except ValueError:
         return None
+    return min(max(tokens, L_LOW), L_HIGH) if tokens > 0 else None
 
 
 def _take_slider() -> None:
