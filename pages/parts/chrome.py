@@ -6,6 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.parts.presented import presented
+from pages.parts.state import noted
 
 HERE = Path(__file__).parent
 
@@ -21,6 +22,7 @@ _pages = st.components.v2.component(
     js=(HERE / "pages.js").read_text(encoding="utf-8"),
     isolate_styles=False,
 )
+LINKS = "pages"  # in the session: the component of the links, and what was clicked in it
 EDGE = "outline: 2px solid #c0392b;"
 BELOW = "display: block; color: #c0392b; font-size: 0.875rem; margin-top: 0.25rem;"
 STYLE = f"<style>{(HERE / 'chrome.css').read_text(encoding='utf-8')}</style>"
@@ -33,13 +35,18 @@ def draw_frame() -> None:
         _component(key="chrome_script", data={"presented": presented()})
 
 
-def page_links(pages: Mapping[str, str], current: str) -> str | None:
-    """Links to the pages, by the last piece of their address and their name; the name of one that was just clicked.
+def page_links(pages: Mapping[str, str], current: str) -> None:
+    """Links to the pages, by the last piece of their address and their name.
 
     Streamlit's own links would be sent again at every move, for each carries the address that stands.
     """
     data = {"pages": [*pages.items()], "current": current}
-    clicked: str | None = _pages(key="pages", data=data, width="content", on_page_change=_nothing).page
+    _pages(key=LINKS, data=data, width="content", on_page_change=_nothing)
+
+
+def page_clicked() -> str | None:
+    """The name of the page whose link was clicked just now."""
+    clicked: str | None = (noted(LINKS) or {}).get("page")
     return clicked
 
 

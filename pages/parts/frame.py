@@ -12,12 +12,13 @@ from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.parts import state
 from pages.parts.blocks import plain
 from pages.parts.carried import CARRIED, carried, left_out, read_carried
-from pages.parts.chrome import draw_frame, mark_wrong, page_links
-from pages.parts.inputs import Places, draw_inputs, draw_live
+from pages.parts.chrome import draw_frame, mark_wrong, page_clicked, page_links
+from pages.parts.inputs import Places, draw_inputs, draw_live, slider_stands
 from pages.parts.kept import KEPT
 from pages.parts.presented import PRESENT, presented, style_presented
 from pages.parts.sheet import show_sheet
@@ -31,6 +32,7 @@ from sizing.scenario.rest import rest_of
 SIDEBAR = 340  # [px] wide: two boxes in a row still hold what is chosen in them
 # The inputs one moves most stand on a laptop's screen without scrolling.
 TIGHT = '<style>[data-testid="stSidebarHeader"] { height: 2.25rem; padding-block: 0.25rem; margin: 0; }</style>'
+WRITTEN = 50  # addresses of a session that are remembered: more than moves may be under way
 PAGES = {
     "app.py": "Balance",
     "pages/target.py": "Target",
@@ -53,6 +55,7 @@ def show_page(title: str, body: Callable[[Scenario], None], counting: Collection
     _settle_memory()
     style_presented()
     _read_link(title)
+    _follow()
     state.settle_rest()
     draw_frame()
     if presented():
@@ -60,7 +63,7 @@ def show_page(title: str, body: Callable[[Scenario], None], counting: Collection
     else:
         bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
         with bar:
-            _page_links(title)
+            page_links({Path(file).stem if file != "app.py" else "": name for file, name in PAGES.items()}, title)
         _tools(bar)
     with st.sidebar:
         st.html(TIGHT)
@@ -78,6 +81,7 @@ def _live(places: Places, body: Callable[[Scenario], None]) -> None:
     if state.noted(state.WHOLE):
         state.forget(state.WHOLE)
         st.rerun()
+    _follow()  # a click that came with a move
     draw_live(places)
     found = read_scenario(state.hold())
     if isinstance(found, Scenario):
@@ -89,6 +93,7 @@ def _live(places: Places, body: Callable[[Scenario], None]) -> None:
             places.rest.empty()  # a fragment may write only to places that the last full run wrote to
         _marked(found)
         _last(body)
+        slider_stands()
         return
     if places.rest is not None:
         _say_rest(places.rest, found)
@@ -97,6 +102,7 @@ def _live(places: Places, body: Callable[[Scenario], None]) -> None:
     body(found)
     if carried() != state.noted("carried"):
         _write_link(found)  # again, for what a page holds since it was drawn
+    slider_stands()
 
 
 def _say_rest(place: DeltaGenerator, scenario: Scenario) -> None:
@@ -177,19 +183,18 @@ def _settle_memory() -> None:
     gc.freeze()
 
 
-def _page_links(title: str) -> None:
-    """Links to the pages; the next page opens with the inputs in its address, or its first run would be a step of its
-    own in the history.
+def _follow() -> None:
+    """Go to the page whose link was clicked; it opens with the inputs in its address, or its first run would be a step
+    of its own in the history.
     """
-    paths = {file: Path(file).stem if file.startswith("pages/") else "" for file in PAGES}
-    chosen = page_links({paths[file]: name for file, name in PAGES.items()}, title)
-    if chosen is None:
+    clicked = page_clicked()
+    if clicked is None:
         return
     state.keep_boxes()
     found = read_scenario(state.hold())
     if isinstance(found, Scenario):
         state.note("link", to_query(found) | carried())
-    st.switch_page(next(file for file, name in PAGES.items() if name == chosen), query_params=state.noted("link", {}))
+    st.switch_page(next(file for file, name in PAGES.items() if name == clicked), query_params=state.noted("link", {}))
 
 
 def _query() -> dict[str, str]:
@@ -198,24 +203,24 @@ def _query() -> dict[str, str]:
 
 
 def _read_link(page: str) -> None:
-    """Take the link's values at the first run, and when the reader went back or forward.
+    """Take the link's values at the first run, when the reader went back or forward, and from a link that was pressed.
 
-    A rerun that a widget caused may still carry the query of the run before, so only a rerun in which nothing moved
-    counts as going back.
+    A rerun may still carry an address of this page from before the last one that was written: it says nothing new.
     """
-    query, link = _query(), state.noted("link")
-    first = link is None
-    moved = not first and (state.standing() != state.noted("seen") or carried() != state.noted("carried"))
+    query, link, context = _query(), state.noted("link"), get_script_run_ctx()
+    went = context is not None and context.is_history_navigation
     same_page = state.noted("page") == page
     if not same_page:
         state.note("page", page)
         state.restore()
-    if first or (query != link and not moved and (same_page or query)):
+    pressed = query not in state.noted("written", ()) if same_page else bool(query)
+    if link is None or (query != link and (went or pressed)):
         scenario, problems = from_query({name: value for name, value in query.items() if name not in CARRIED})
         problems += read_carried()
         state.take(scenario.model_dump() | scenario.stated())
         state.note("problems", problems)
         state.note("problems_of", scenario)
+        _remember(query)
 
 
 def _write_link(scenario: Scenario) -> None:
@@ -225,9 +230,14 @@ def _write_link(scenario: Scenario) -> None:
     if _query() != query:
         shown = {PRESENT: ""} if presented() else {}
         st.query_params.from_dict(query | shown)
+    if state.noted("link") != query:
+        _remember(query)
     state.note("link", query)
     state.note("carried", beside)
-    state.note("seen", dict(state.noted(state.HELD)))
+
+
+def _remember(query: dict[str, str]) -> None:
+    state.note("written", (*state.noted("written", ()), query)[-WRITTEN:])
 
 
 def _report(scenario: Scenario) -> None:

@@ -264,7 +264,9 @@ def _context(name: str) -> None:
     if typed is not None and typed not in context_notches():
         state.note("L_typed", typed)  # stays a stop of the slider, or the slider would be a new one at each move
     notches = sorted({*context_notches(), state.noted("L_typed", L_LOW)})
-    if typed is not None and state.noted("L_slider") != typed:
+    stood = state.noted("L_slider")
+    if typed is not None and stood != typed:
+        state.note("L_stood", stood)
         state.note("L_slider", typed)
     st.select_slider(
         _title(name),
@@ -289,7 +291,14 @@ def _typed_length(text: object) -> int | None:
 
 
 def _take_slider() -> None:
-    state.put("L", state.noted("L_slider"))
+    """The stop that was chosen; not the one that a browser still shows which has not heard where the slider stands."""
+    if state.noted("L_slider") != state.noted("L_stood"):
+        state.put("L", state.noted("L_slider"))
+
+
+def slider_stands() -> None:
+    """The browser has heard all of this run: from now on every stop of the slider is the reader's."""
+    state.forget("L_stood")
 
 
 def _model(name: str) -> None:

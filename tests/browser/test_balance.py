@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from sizing import Scenario, solve
+from sizing.answers.recommended import recommended
 from tests.browser.labels import CLIPPED, FILLED, OVERLAPPING
 
 FIGURES = ("crossing", "ratio", "memory")
@@ -176,6 +178,30 @@ def test_typed_inputs_survive_a_visit_to_the_other_page(page: Page, base_url: st
     expect(page.get_by_text("at L = 12,345")).to_be_visible()
     expect(rest).to_have_value("40")
     page.wait_for_url("**rest_gib=40*")
+
+
+def test_what_was_just_typed_goes_along_and_the_flag_is_copied(page: Page, base_url: str) -> None:
+    """A click on another page takes a number that no key has confirmed; flags and folds work as they look."""
+    open_balance(page, base_url)
+    exact(page).fill("32768")
+    page.get_by_role("link", name="Reference").click()
+    page.wait_for_url("**/reference?L=32768")
+    page.get_by_role("link", name="Balance").click()
+    expect(page.get_by_text("at L = 32,768")).to_be_visible()
+    found = recommended(solve(Scenario(L=32_768)))
+    assert found is not None
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator(".change").get_by_role("button", name="Copy").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == found.flag
+    whole = page.locator("details", has_text="The whole launch command")
+    expect(whole.locator("code").last).to_be_hidden()
+    whole.locator("summary").click()
+    expect(whole.locator("code").last).to_contain_text(found.flag)
+    page.get_by_text("Scheduler and cache", exact=True).click()
+    page.get_by_text("--disable-radix-cache", exact=True).click()
+    page.wait_for_url("**disable_radix_cache=true*")
+    expect(whole.locator("code").last).to_contain_text("--disable-radix-cache")
 
 
 def test_a_pin_can_be_explored_like_a_ratio(page: Page, base_url: str) -> None:
