@@ -90,10 +90,16 @@ def _factor_text(factor: float | None) -> str:
 
 def flips_words(sizing: Sizing, found: Sequence[Flip]) -> str:
     """What the rows say, in a sentence or two."""
-    none = [f"{turn.quantity} ({turn.flips_at})" for turn in found if not turn.then]
-    at = f"Change one input alone and at this value the {_other(sizing)} is. " if len(none) < len(found) else ""
+    none = [_unturned(turn) for turn in found if not turn.then]
+    at = f"Below: for each input alone, the value at which the {_other(sizing)} is. " if len(none) < len(found) else ""
     rest = f"{'Nothing else' if at else 'Nothing'} turns it: {', '.join(none)}." if none else ""
     return f"The {short_pool_now(sizing)} is short first. {at}{rest}".strip()
+
+
+def _unturned(turn: Flip) -> str:
+    """An input that turns nothing, and how far it was tried."""
+    tried = turn.flips_at.removeprefix("none").replace("that fits", "of those that fit").strip()
+    return f"{turn.quantity} ({tried})" if tried else turn.quantity
 
 
 def short_pool_now(sizing: Sizing) -> PoolName:
