@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from annotated_types import Le
 from streamlit.testing.v1 import AppTest
 
 from pages.parts.inputs import LIVE, OWN_WIDGETS, SIDE_BY_SIDE, STOPS, WIDGETS
@@ -26,7 +27,7 @@ every = pytest.mark.parametrize("name", FIELDS)
 flagged = pytest.mark.parametrize("name", [name for name, own in INPUTS.items() if own.flag])
 logged = pytest.mark.parametrize("name", [name for name, own in INPUTS.items() if own.log_keys])
 
-# Values that a type alone does not give: within bounds, whole pages, widths that divide.
+# Values that type and upper bound alone do not give: whole pages, widths that divide.
 OTHER: dict[str, Any] = {
     "D": 4, "tp_size": 4, "attn_dp_size": 2, "pp_size": 2, "dcp_size": 2, "page_size": 32, "mamba_track_interval": 512,
     "mem_fraction_static": 0.75, "swa_full_tokens_ratio": 0.5, "mamba_full_memory_ratio": 1.5,
@@ -52,7 +53,8 @@ def other(name: str) -> Any:
         return not default
     if own.options:
         return next(option for option in own.options if option != default)
-    return (default or 16) * 2
+    most: Any = next((bound.le for bound in FIELDS[name].metadata if isinstance(bound, Le)), (default or 16) * 2)
+    return min((default or 16) * 2, most)
 
 
 @every

@@ -94,7 +94,7 @@ def facts_of(lines: list[Line], given: Settings | None = None, possible: tuple[R
         kv_tokens=_tokens(rows, printed, dcp, settings, releases),
         printed_tokens=printed,
         running=running,
-        asked=_least_of(report.reduced.asked if report.reduced else None for report in reports),
+        asked=_least_of(report.asked for report in reports),
         context_length=settings.context_length
         or _agreed(report.summary and report.summary.context for report in reports)
         or _agreed(report.short and report.short.context for report in reports),
@@ -285,17 +285,8 @@ def _printed_gib(report: RankReport) -> Measured | None:
 
 
 def _printed(reports: tuple[RankReport, ...]) -> int | None:
-    """max_total_num_tokens of the summary, or of the warning before it: the least, as of rows."""
-    return _least_of(
-        report.summary.tokens
-        if report.summary and report.summary.tokens is not None
-        else report.short.tokens
-        if report.short
-        else report.unified.tokens
-        if report.unified
-        else None
-        for report in reports
-    )
+    """max_total_num_tokens of all ranks: the least, as of rows."""
+    return _least_of(report.printed_tokens for report in reports)
 
 
 # A rank's name stands in the bracket of its lines wherever a width is above 1 (boot-log-formats.md, "Prefix").

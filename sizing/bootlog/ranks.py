@@ -70,6 +70,25 @@ class RankReport(NamedTuple):
         return count if sum(RequestSlots(S).requests(count) >= running for S in POSSIBLE) == 1 else None
 
     @property
+    def S(self) -> int | None:  # noqa: N802, the specification's letter
+        """State slots [slots per running request], where a line of this rank states them."""
+        return self.capped.S if self.capped and self.capped.S else None
+
+    @property
+    def asked(self) -> int | None:
+        """Requests that were asked for [requests per data-parallel worker], where a line states them."""
+        return self.reduced.asked if self.reduced else None
+
+    @property
+    def printed_tokens(self) -> int | None:
+        """max_total_num_tokens [tokens] of the summary, or of the warning before it."""
+        if self.summary and self.summary.tokens is not None:
+            return self.summary.tokens
+        if self.short:
+            return self.short.tokens
+        return self.unified.tokens if self.unified else None
+
+    @property
     def running(self) -> int | None:
         """What the engine runs with [requests]: the last word on it."""
         warned = [word.requests for word in (self.capped, self.reduced) if word is not None]

@@ -41,11 +41,11 @@ def slots_per_request_of(
     `refused` is the S that a refusal names, `model` the class as the log or the catalogue names it, `architecture` the
     same where a release that the log may be of serves it.
     """
-    capped = {report.capped.S for report in reports if report.capped and report.capped.S}
+    stated = {report.S for report in reports if report.S}
     running = min((report.running for report in reports if report.running is not None), default=0)
     possible = _possible(slots, running, any(report.kv for report in reports))
-    if len(capped) == 1:
-        return SlotsPerRequest(min(capped), "clamp warning", possible)
+    if len(stated) == 1:
+        return SlotsPerRequest(min(stated), "clamp warning", possible)
     if refused:
         return SlotsPerRequest(refused, "refusal", possible)
     if settings.disable_radix_cache or radix_off or _never_has_radix(model, releases):
