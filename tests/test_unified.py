@@ -35,7 +35,8 @@ from sizing.releases.flags import has_flag
 from sizing.releases.rules import RELEASES, at_least
 from sizing.server.texts import read_texts
 from tests.release_cases import OTHER_FILE, ReleaseCase, read_cases
-from tests.server_texts import UNIFIED, Moment, Server
+from tests.server_texts import ARGUMENTS, UNIFIED, Moment, Server
+from tests.server_texts import UNIFIED_BOOT as BOOT
 
 
 def unified_cases() -> list[Any]:
@@ -276,14 +277,6 @@ def test_the_best_ratio_is_what_it_says() -> None:
     assert view.numbers == f"{view.runs:,} → {view.best.runs:,} run"
 
 
-ARGUMENTS = {
-    "model_path": "org/unknown-hybrid", "tp_size": 8, "pp_size": 1, "dp_size": 1, "dcp_size": 1, "page_size": 1,
-    "mem_fraction_static": 0.85, "max_running_requests": None, "max_total_tokens": None, "max_mamba_cache_size": None,
-    "mamba_full_memory_ratio": 0.9, "mamba_ssm_dtype": None, "kv_cache_dtype": "auto", "context_length": 262_144,
-    "mamba_radix_cache_strategy": "extra_buffer", "disable_radix_cache": False, "disable_overlap_schedule": False,
-    "speculative_algorithm": None, "disaggregation_mode": "null", "enable_dp_attention": False,
-    "enable_unified_memory": True,
-}  # fmt: skip
 COMMAND = (
     "sglang serve --model-path org/unknown-hybrid --tp 8 --page-size 1 --mamba-radix-cache-strategy extra_buffer "
     "--mamba-full-memory-ratio 0.9"
@@ -291,7 +284,6 @@ COMMAND = (
 KIMI = "sglang serve --model-path moonshotai/Kimi-K3 --tp 8 --page-size 64 --kv-cache-dtype fp8_e4m3"
 INFO = json.dumps(Server().info(enable_unified_memory=True)) + "\n"
 SCRAPES = "".join(Server().scrape(Moment(second, 51, 9, 478_691, 204, 3)) for second in range(0, 600, 60))
-BOOT = f"[2026-01-15 10:00:00] server_args={ARGUMENTS!r}\n{UNIFIED}"
 LINES = "".join(
     Server(slots=999, tokens=3_142_583, limit=94).decode(Moment(second, 94, 9, 94 * 16_384, 94 * 4))
     for second in range(0, 600, 20)
