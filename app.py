@@ -35,13 +35,13 @@ from sizing.figures import (
 # What may differ while the page still shows the worked example's deployment.
 EXPLORED = {"name", "L", "split", "mamba_full_memory_ratio", "max_mamba_cache_size"}
 ORIGIN = (
-    "This is the specification's worked example: Kimi-K3 at TP8 with fp8 KV. Its bytes follow from the model's "
-    "geometry, its rest from the boot log that is printed there. Put your own numbers in the sidebar."
+    "This is the worked example of the specification, Kimi-K3 at TP8 with fp8 KV: its bytes are the model's, its rest "
+    "that of the boot log printed there. Put your own numbers in the sidebar."
 )
 SCOPE = (
-    "Slots, tokens and GiB are those of one rank; so are requests under attention DP, else they are the deployment's. "
-    "The page Traffic takes lengths that differ and idle sessions. Not modelled: prefix checkpoints; the page "
-    "Reference lists all of it."
+    "Slots, tokens and GiB are those of one rank. Requests are the deployment's, under attention DP those of one rank. "
+    "For requests of many lengths and for idle sessions see Traffic; what is not modelled, such as prefix checkpoints, "
+    "stands in Reference."
 )
 
 
@@ -80,14 +80,13 @@ def balance(scenario: Scenario) -> None:
         headline="" if one else headline,  # what follows a hand is the static split
     )
     show_words(*under(sizing, safe, one, change_under(sizing, one) if one else found), key="under")
-    st.page_link("pages/reference.py", label="What the words mean, and the measurements behind the rules")
 
 
 def change_words(found: Recommended | UnifiedView | None, where: str) -> tuple[Change, ...]:
     """The recommended change with its reason, and the other way, small."""
     if found is None:
         return ()
-    other = f" Or, for as many: {' '.join(found.alternative)}" if found.alternative else ""
+    other = f" Or, to run as many: {' '.join(found.alternative)}" if found.alternative else ""
     return (the_change(found.numbers + where, found.flag, f"{found.reason}{other}"),)
 
 

@@ -98,7 +98,7 @@ def _side_by_side(kept: tuple[Scenario, ...], scenario: Scenario) -> None:
     columns = ("", *unbroken(names))
     parts = [table_text(columns, ((row.quantity, *row.cells) for row in results(found)))]
     if differ := differing_inputs(scenarios):
-        parts += ["## In what they differ", table_text(columns, ((row.quantity, *row.cells) for row in differ))]
+        parts += ["## Where they differ", table_text(columns, ((row.quantity, *row.cells) for row in differ))]
     of_this = f" {names[-1]}: the sidebar's, not kept yet." if every != kept else ""
     parts.append(plain(f"Requests are those of the whole deployment, slots and GiB those of one rank.{of_this}"))
     st.markdown("\n\n".join(parts))
@@ -211,13 +211,13 @@ def _sweep(scenario: Scenario) -> None:
     else:
         alt = f"Requests that run over {label(x)} and {label(y)}."
         show_figures({"sweep": (figure, alt)}, key="sweep_figures", hands={"sweep": sweep_hand(sizing, across, up)})
-        if kept_box("sweep_rows", False, partial(st.toggle, "The same as rows to sort, search and download")):
+        if kept_box("sweep_rows", False, partial(st.toggle, "As rows, to sort, search and download")):
             data_table(sweep(scenario, across, up).frame(), key="sweep_frame")
 
 
 def _take_away(scenario: Scenario) -> None:
     """The numbers of the scenario of the sidebar as files."""
-    st.markdown("## The numbers of the scenario of the sidebar, as files")
+    st.markdown("## The numbers of this scenario, as files")
     try:
         sizing = solve(scenario)
     except RefusedError:

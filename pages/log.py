@@ -48,6 +48,7 @@ CHUNK = 2**20
 READ = "log_read"  # in the session: what was read last, and what it gave
 FILES, TEXT, COMMAND, STATE_BYTES = "log_file", "log_text", "command_text", "log_state_bytes"
 MEGABYTE = 10**6
+BELOW_WORDS = 415  # [px] of the figure on a slide
 WHAT_TO_GIVE = (
     "Give a boot log (the lines from “Load weight begin” to “max_total_num_tokens=” are enough), or what a server says "
     "while it runs: /server_info, /metrics or /v1/loads, lines of prefill and decode batches. One of them, or several "
@@ -127,10 +128,10 @@ def _slide(found: Told, given: Given) -> None:
     """The one figure of a presented page: what the server did, else where the memory of the boot went."""
     facts = given.read.facts
     if facts is not None and facts.main is not None:
-        figure = slide(occupancy_figure(facts, "" if given.name == PASTED else given.name))
+        figure = slide(occupancy_figure(facts, "" if given.name == PASTED else given.name), BELOW_WORDS)
         show_figures({"occupancy": (figure, found.sentences[0])}, key="occupancy")
     elif found.found is not None and found.found.sizing is not None:
-        figure = slide(crossing_figure(found.found.sizing))
+        figure = slide(crossing_figure(found.found.sizing), BELOW_WORDS)
         show_figures({"crossing": (figure, found.sentences[0])}, key="log_crossing")
 
 

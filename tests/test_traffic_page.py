@@ -176,7 +176,7 @@ def test_the_command_says_the_same(sizing_command: Run) -> None:
 @pytest.mark.parametrize(
     ("stated", "sentence"),
     [
-        ({}, "51 requests of this traffic run at 1 % risk, the best split runs 77 (78 with no slot to spare)."),
+        ({}, "51 requests of this traffic run at 1 % risk, the best split runs 77, 78 with no slot to spare."),
         (
             {"max_mamba_cache_size": 386},
             "77 requests of this traffic run at 1 % risk, and no split with a slot to spare runs more.",

@@ -227,7 +227,7 @@ def _write_link(scenario: Scenario) -> None:
         st.query_params.from_dict(query | shown)
     state.note("link", query)
     state.note("carried", beside)
-    state.note("seen", state.standing())
+    state.note("seen", dict(state.noted(state.HELD)))
 
 
 def _report(scenario: Scenario) -> None:
@@ -251,6 +251,6 @@ def _last(body: Callable[[Scenario], None]) -> None:
     last = state.noted(LAST)
     if last is None:
         return
-    st.caption("Below stands the last answer, without what is marked.")
+    st.caption("Below: the last answer, from before what is marked.")
     with st.container(key="stale"):
         body(last)

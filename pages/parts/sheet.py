@@ -55,8 +55,8 @@ def show_sheet(scenario: Scenario) -> None:
 
 def _on_it(kept: tuple[Scenario, ...], wants: tuple[Want, ...], fleet: FleetWanted | None) -> str:
     """What the sheet holds, and what it could hold besides."""
-    target = f"the target of {wants_words(wants)}" if wants else "no target (the page Target sets one)"
-    beside = f"{len(kept)} scenarios side by side" if kept else "no comparison (keep another one)"
+    target = f"the target of {wants_words(wants)}" if wants else "no target (set one on the page Target)"
+    beside = f"{len(kept)} scenarios side by side" if kept else "no comparison (press Keep, then change an input)"
     many = f", a fleet of {count(fleet.wanted)} requests at once" if fleet else ""
     return f"On the sheet: the scenario of the sidebar, {target}{many}, {beside}."
 

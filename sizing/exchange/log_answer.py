@@ -401,7 +401,7 @@ def _said(numbers: _Numbers) -> str:
     if isinstance(numbers.slots, int):
         slots = f"{count(numbers.slots)} slots"
         if numbers.S and numbers.clamp is not None:
-            slots = f"{numbers.request_slots.division(slots)} a request = {count(numbers.clamp)}"
+            slots = f"{slots}, {numbers.S} per request: {count(numbers.clamp)} fit"
         parts.append(slots)
     if numbers.facts.kv_tokens is not None:
         tells = numbers.kv_cap is not None and not numbers.one_buffer  # there the label bounds one request, no more
@@ -501,5 +501,5 @@ def _of_memory(boot: Boot, found: Diagnosis, numbers: _Numbers) -> Iterator[Noti
         yield Notice(about="not_charged", words=words)
     idle = numbers.facts.idle_gib
     if idle is not None and idle >= IDLE_GIB and not boot.died_later and numbers.refused is None:
-        words = f"{number(idle)} GiB are free after pools and graphs; --mem-fraction-static sets how much they get."
+        words = f"{number(idle)} GiB stay free after pools and graphs: a higher --mem-fraction-static gives them more."
         yield Notice(about="memory_idle", words=words)

@@ -60,8 +60,8 @@ def _why_ratio(sizing: Sizing, best: Optimum, pin_runs: int | None) -> str:
     if pin_runs is None:
         return f"The ratio: while the radix cache is on, SGLang {sizing.scenario.release} overwrites a pin with it."
     return (
-        "The ratio: it keeps its meaning when rest changes with --mem-fraction-static or the next release. "
-        f"The pin holds {count(best.pin)} slots{_on_each_rank(sizing)} whatever the memory: {pin_words(sizing, best)}"
+        "The ratio: it still fits when rest changes, with another --mem-fraction-static or the next release. "
+        f"The pin is {count(best.pin)} slots{_on_each_rank(sizing)} whatever the memory: {pin_words(sizing, best)}"
     )
 
 
@@ -79,10 +79,10 @@ def spare_cost(sizing: Sizing, best: Optimum) -> str:
 def pin_words(sizing: Sizing, best: Optimum) -> str:
     """How the pin of an optimum comes about."""
     slots = sizing.resolved.request_slots.product(requests_text(best.runs), best.spare)
-    kept = "; the spare slot is for the chunk border, where an assertion can end a server without one"
+    why = " Without the spare slot an assertion can end the server at a chunk border." if best.spare else ""
     ranks = pin_divisor(sizing.resolved)
     times = f", times attn_dp_size {ranks}" if ranks > 1 else ""
-    return f"{slots}{times}{kept if best.spare else ''}."
+    return f"{slots}{times}.{why}"
 
 
 def _on_each_rank(sizing: Sizing) -> str:

@@ -95,7 +95,7 @@ def price_words(way: Way) -> str:
     return "; ".join(filter(None, (way.price, gate))) or "nothing else changes"
 
 
-CARRYING_COLUMNS = ("way", "runs", "the most", "with", "price")
+CARRYING_COLUMNS = ("way", "runs", "the most", "with these flags", "price")
 
 
 def carrying_rows(found: Sequence[CarryingWay]) -> list[tuple[str, ...]]:

@@ -114,16 +114,16 @@ def _estimated(sizing: Sizing, band: Band) -> Verdict:
     )
     if high == 0:
         return Verdict(headline=headline, sentences=(*safe.sentences, *no_fit_words(sizing.scenario)))
-    at = f"What follows is at the low end of rest, {rest_text(band.low_scenario.rest_gib)}."
+    at = f"Everything below is at the low end of rest, {rest_text(band.low_scenario.rest_gib)}."
     return Verdict(headline=headline, sentences=(at, *safe.sentences, *no_fit_words(sizing.scenario)))
 
 
 def ask_for_rest(scenario: Scenario) -> str:
     """That `rest` is needed, and where it stands."""
     return (
-        f"rest of {scenario.title} was not given, and no other deployment's is yours. {asked_for(scenario)} It is the "
-        "avail mem of the boot log's last “Load weight end” before the pools, minus that of the first “Load weight "
-        "begin” times (1 - mem_fraction_static)."
+        f"The rest of {scenario.title} is not known, and that of another deployment does not hold for it. "
+        f"{asked_for(scenario)} In a boot log rest is avail mem of the last “Load weight end” before the pools, minus "
+        "(1 - mem_fraction_static) times that of the first “Load weight begin”."
     )
 
 
@@ -170,7 +170,11 @@ def _why(sizing: Sizing, now: Split) -> tuple[str, ...]:
         return f"{now.binding.why}.", state
     if name == "requests asked":
         unset = sizing.scenario.max_running_requests is None
-        return (*([now.binding.why.replace("not set", "You set none", 1) + "."] if unset else []), state, kv)
+        return (
+            *([now.binding.why.replace("not set", "--max-running-requests is not set", 1) + "."] if unset else []),
+            state,
+            kv,
+        )
     return f"{_capital(now.binding.why)}.", state, kv
 
 

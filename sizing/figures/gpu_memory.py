@@ -16,7 +16,7 @@ LABEL_SHARE = 0.17  # of the total: the narrowest piece that holds its label
 
 
 LEAST_SAID_GIB = 0.05
-SHORT = {parts.CONTEXT: "context", parts.GRAPHS: "graphs, activations", parts.BAND: "above the low end"}
+SHORT = {parts.CONTEXT: "context", parts.GRAPHS: "graphs, activations", parts.BAND: "band"}
 TOP = -0.42  # of the rows
 # The words below a bar: before the pools, state, KV, and what is left beside both.
 LINES = (

@@ -15,7 +15,8 @@ from sizing.basics.problems import Problem
 from sizing.basics.units import count
 from sizing.bootlog.log import not_all_read
 from sizing.bootlog.measure import Measured
-from sizing.engine.request_slots import POSSIBLE, RequestSlots
+from sizing.engine.request_slots import RequestSlots
+from sizing.engine.slots_per_request import POSSIBLE
 from sizing.server import measured
 from sizing.server.batches import Retraction
 from sizing.server.columns import Key, Table

@@ -13,8 +13,6 @@ WIDTH = 860  # [px] every figure is drawn at this width and then scaled to the p
 CHARACTERS = 135  # of a line of inputs at that width
 WIDE, CAPITAL = 2.0, 1.4  # characters that one of a name takes: Chinese, Japanese, Korean, M and W; other capitals
 
-LEAST_CHARACTERS = 20  # of a line, however wide a name is: a longer piece is broken into lines
-
 
 def sheet_figures(sizing: Sizing) -> dict[str, Figure]:
     """Crossing, ratio and memory by name; none where no split would start, for there is nothing to draw then."""
@@ -55,4 +53,5 @@ def _characters(name: str) -> int:
     """Characters of a line of inputs, fewer by what the name in it is wider than so many ordinary characters."""
     wide = sum(char in "MW" or east_asian_width(char) in "FW" for char in name)
     capitals = sum(char.isupper() and char not in "MW" for char in name)
-    return max(CHARACTERS - round(wide * (WIDE - 1) + capitals * (CAPITAL - 1)), LEAST_CHARACTERS)
+    narrow = CHARACTERS - round(wide * (WIDE - 1) + capitals * (CAPITAL - 1))
+    return max(narrow, round(CHARACTERS / WIDE))  # a name longer than a line is broken: no line needs fewer

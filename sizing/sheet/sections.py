@@ -59,7 +59,9 @@ def change_section(sizing: Sizing, *, brief: bool = False) -> Section:
         return Section("What to set", paragraph("No split runs a request: there is no flag to set."))
     ranks = " on each rank" if sizing.scenario.attn_dp_size > 1 else ""
     title = "What to set" if found.change else "Nothing to change"
-    other = paragraph("Or, for as many:", "label") + copyable(" ".join(found.alternative)) if found.alternative else ""
+    other = (
+        paragraph("Or, to run as many:", "label") + copyable(" ".join(found.alternative)) if found.alternative else ""
+    )
     first = f'<p class="numbers">{escaped(found.numbers + ranks)}</p>' + copyable(found.flag)
     why = "" if brief else paragraph("" if isinstance(found, UnifiedView) else why_words(sizing, found), "note")
     return Section(title, first + paragraph(found.reason) + other + why)

@@ -56,7 +56,7 @@ def change(values: dict[str, Any]) -> Recommended:
 def shows_change(page: Page, values: dict[str, Any]) -> None:
     """Flag and numbers on the page are those of `solve`."""
     found = change(values)
-    block = page.locator(".st-key-change")
+    block = page.locator(".words .change")
     expect(block.locator("code")).to_have_text(found.flag, timeout=SECONDS)
     expect(block.get_by_role("heading")).to_have_text(found.numbers)
 
