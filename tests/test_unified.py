@@ -309,6 +309,7 @@ AT_64K = (26, "kv", None)
         pytest.param(BOOT, "", None, 94, "state", None, id="without L"),
         pytest.param(INFO, "", 65_536, *AT_64K, id="server_info"),
         pytest.param(INFO + SCRAPES, "", 65_536, *AT_64K, id="server_info and scrapes"),
+        pytest.param(SCRAPES, f"{KIMI} --enable-unified-memory", 65_536, None, None, None, id="scrapes alone"),
         pytest.param(INFO, "", 1_000_000, 2, "kv", None, id="two long requests"),
         pytest.param(UNIFIED, "", 16_384, None, None, None, id="flags not known"),
         pytest.param(UNIFIED, COMMAND, 16_384, None, None, None, id="not its command"),
@@ -347,12 +348,22 @@ def test_log_under_unified_memory(
         assert answer.command == f"{COMMAND.replace('0.9', '1.1773')} --enable-unified-memory"
 
 
-def test_two_pools_and_the_flag_are_not_of_one_run() -> None:
-    """A log that prints two pools was not started with the flag."""
-    log = Path("tests/golden/boot_logs/0.5.23_kda_mla_tp8_default.log").read_bytes()
-    answer = told(read_texts([[log]]), read_command(f"{KIMI} --enable-unified-memory"), 65_536).answer
+@pytest.mark.parametrize(
+    ("text", "flag"),
+    [
+        (Path("tests/golden/boot_logs/0.5.23_kda_mla_tp8_default.log").read_text(), "--enable-unified-memory"),
+        (json.dumps(Server().info(enable_unified_memory=False)), "--enable-unified-memory"),
+        (INFO, ""),
+        (BOOT, ""),
+    ],
+    ids=["two pools", "another server's flag", "one buffer of a server", "one buffer of a boot"],
+)
+def test_the_flag_and_the_log_are_not_of_one_run(text: str, flag: str) -> None:
+    """A log that prints two pools was not started with the flag, and one that prints a buffer not without."""
+    answer = told(read_texts([[text.encode()]]), read_command(f"{KIMI} {flag}"), 65_536).answer
     assert "log_and_command_differ" in [notice.about for notice in answer.notices]
     assert "--enable-unified-memory" in answer.words
+    assert answer.flags is None
 
 
 @pytest.mark.parametrize("L", [4_096, 65_536, 400_000])
