@@ -23,7 +23,7 @@ from sizing.releases.rules import RELEASES
 from sizing.server import ServerFacts, read_server
 from sizing.server.inputs import boot_lines
 from sizing.server.texts import read_texts
-from tests.server_texts import ASSERTIONS, UNIFIED, Moment, Server, pretty
+from tests.server_texts import ASSERTIONS, UNIFIED, UNIFIED_BOOT, Moment, Server, pretty
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 SNIPPETS = (
@@ -51,7 +51,8 @@ def text_of(rng: random.Random) -> str:
         parts += [json.dumps(server.loads(at)) + "\n"] * (rng.random() < 0.3)
         parts += [server.retraction(at.second, rng.randint(1, 9), rng.randint(0, 2))] * (rng.random() < 0.2)
     parts += [rng.choice((json.dumps, pretty))(server.info()) + "\n"] * (rng.random() < 0.25)
-    parts += [UNIFIED] * (rng.random() < 0.1) + [rng.choice(list(ASSERTIONS.values()))] * (rng.random() < 0.1)
+    parts += [rng.choice((UNIFIED, UNIFIED_BOOT))] * (rng.random() < 0.15)
+    parts += [rng.choice(list(ASSERTIONS.values()))] * (rng.random() < 0.1)
     rng.shuffle(parts)
     return "".join(parts)
 

@@ -192,3 +192,14 @@ UNIFIED = """\
 [2026-01-15 10:00:01 TP0] [unified-memory-pool]   full_layers=12, mamba_layers=36, head_num=1, page_size=1 (entry_bytes=12288 B)
 [2026-01-15 10:00:01 TP0] [unified-memory-pool]   total_bytes=38616072192, max_total_num_tokens=1658616, max_mamba_cache_size=472, max_num_reqs=94, speculative_num_draft_tokens=None
 """  # noqa: E501
+
+# The arguments of a server with one buffer, which gives the numbers of UNIFIED.
+ARGUMENTS = {
+    "model_path": "org/unknown-hybrid", "tp_size": 8, "pp_size": 1, "dp_size": 1, "dcp_size": 1, "page_size": 1,
+    "mem_fraction_static": 0.85, "max_running_requests": None, "max_total_tokens": None, "max_mamba_cache_size": None,
+    "mamba_full_memory_ratio": 0.9, "mamba_ssm_dtype": None, "kv_cache_dtype": "auto", "context_length": 262_144,
+    "mamba_radix_cache_strategy": "extra_buffer", "disable_radix_cache": False, "disable_overlap_schedule": False,
+    "speculative_algorithm": None, "disaggregation_mode": "null", "enable_dp_attention": False,
+    "enable_unified_memory": True,
+}  # fmt: skip
+UNIFIED_BOOT = f"[2026-01-15 10:00:00] server_args={ARGUMENTS!r}\n{UNIFIED}"

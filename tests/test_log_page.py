@@ -11,11 +11,10 @@ from sizing.basics.units import count
 from sizing.server.example import FILE, example
 from sizing.server.texts import read_texts
 from tests.server_simulation import example_log
-from tests.server_texts import Server
+from tests.server_texts import UNIFIED_BOOT, Server
 from tests.test_pages import codes
 from tests.test_pages import words as words_of
 from tests.test_server_simulation import SETTINGS, hour, starved
-from tests.test_unified import BOOT
 
 TIMEOUT = 120
 STARVED = {
@@ -132,7 +131,7 @@ def test_a_server_with_one_buffer_is_read_once(page: AppTest, monkeypatch: pytes
         return read_texts(*given)
 
     monkeypatch.setattr("sizing.server.texts.read_texts", counted)
-    said = paste(page, BOOT)
+    said = paste(page, UNIFIED_BOOT)
     for L in ("16384", "65536", "16384"):
         page.text_input(key="L").set_value(L)
         said = words(page.run())

@@ -35,7 +35,8 @@ from sizing.releases.flags import has_flag
 from sizing.releases.rules import RELEASES, at_least
 from sizing.server.texts import read_texts
 from tests.release_cases import OTHER_FILE, ReleaseCase, read_cases
-from tests.server_texts import UNIFIED, Moment, Server
+from tests.server_texts import ARGUMENTS, UNIFIED, Moment, Server
+from tests.server_texts import UNIFIED_BOOT as BOOT
 
 
 def unified_cases() -> list[Any]:
@@ -276,14 +277,6 @@ def test_the_best_ratio_is_what_it_says() -> None:
     assert view.numbers == f"{view.runs:,} → {view.best.runs:,} run"
 
 
-ARGUMENTS = {
-    "model_path": "org/unknown-hybrid", "tp_size": 8, "pp_size": 1, "dp_size": 1, "dcp_size": 1, "page_size": 1,
-    "mem_fraction_static": 0.85, "max_running_requests": None, "max_total_tokens": None, "max_mamba_cache_size": None,
-    "mamba_full_memory_ratio": 0.9, "mamba_ssm_dtype": None, "kv_cache_dtype": "auto", "context_length": 262_144,
-    "mamba_radix_cache_strategy": "extra_buffer", "disable_radix_cache": False, "disable_overlap_schedule": False,
-    "speculative_algorithm": None, "disaggregation_mode": "null", "enable_dp_attention": False,
-    "enable_unified_memory": True,
-}  # fmt: skip
 COMMAND = (
     "sglang serve --model-path org/unknown-hybrid --tp 8 --page-size 1 --mamba-radix-cache-strategy extra_buffer "
     "--mamba-full-memory-ratio 0.9"
@@ -291,7 +284,6 @@ COMMAND = (
 KIMI = "sglang serve --model-path moonshotai/Kimi-K3 --tp 8 --page-size 64 --kv-cache-dtype fp8_e4m3"
 INFO = json.dumps(Server().info(enable_unified_memory=True)) + "\n"
 SCRAPES = "".join(Server().scrape(Moment(second, 51, 9, 478_691, 204, 3)) for second in range(0, 600, 60))
-BOOT = f"[2026-01-15 10:00:00] server_args={ARGUMENTS!r}\n{UNIFIED}"
 LINES = "".join(
     Server(slots=999, tokens=3_142_583, limit=94).decode(Moment(second, 94, 9, 94 * 16_384, 94 * 4))
     for second in range(0, 600, 20)
@@ -317,6 +309,7 @@ AT_64K = (26, "kv", None)
         pytest.param(BOOT, "", None, 94, "state", None, id="without L"),
         pytest.param(INFO, "", 65_536, *AT_64K, id="server_info"),
         pytest.param(INFO + SCRAPES, "", 65_536, *AT_64K, id="server_info and scrapes"),
+        pytest.param(SCRAPES, f"{KIMI} --enable-unified-memory", 65_536, None, None, None, id="scrapes alone"),
         pytest.param(INFO, "", 1_000_000, 2, "kv", None, id="two long requests"),
         pytest.param(UNIFIED, "", 16_384, None, None, None, id="flags not known"),
         pytest.param(UNIFIED, COMMAND, 16_384, None, None, None, id="not its command"),
@@ -355,12 +348,22 @@ def test_log_under_unified_memory(
         assert answer.command == f"{COMMAND.replace('0.9', '1.1773')} --enable-unified-memory"
 
 
-def test_two_pools_and_the_flag_are_not_of_one_run() -> None:
-    """A log that prints two pools was not started with the flag."""
-    log = Path("tests/golden/boot_logs/0.5.23_kda_mla_tp8_default.log").read_bytes()
-    answer = told(read_texts([[log]]), read_command(f"{KIMI} --enable-unified-memory"), 65_536).answer
+@pytest.mark.parametrize(
+    ("text", "flag"),
+    [
+        (Path("tests/golden/boot_logs/0.5.23_kda_mla_tp8_default.log").read_text(), "--enable-unified-memory"),
+        (json.dumps(Server().info(enable_unified_memory=False)), "--enable-unified-memory"),
+        (INFO, ""),
+        (BOOT, ""),
+    ],
+    ids=["two pools", "another server's flag", "one buffer of a server", "one buffer of a boot"],
+)
+def test_the_flag_and_the_log_are_not_of_one_run(text: str, flag: str) -> None:
+    """A log that prints two pools was not started with the flag, and one that prints a buffer not without."""
+    answer = told(read_texts([[text.encode()]]), read_command(f"{KIMI} {flag}"), 65_536).answer
     assert "log_and_command_differ" in [notice.about for notice in answer.notices]
     assert "--enable-unified-memory" in answer.words
+    assert answer.flags is None
 
 
 @pytest.mark.parametrize("L", [4_096, 65_536, 400_000])

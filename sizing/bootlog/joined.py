@@ -162,7 +162,8 @@ def _printed(alone: Facts, asked: Settings, command: Command) -> Iterator[str]:
 def _one_buffer(alone: Facts, asked: Settings, command: Command) -> Iterator[str]:
     """The lines of one buffer, or those of two pools, against the flag."""
     flag, asks = "--enable-unified-memory", asked.enable_unified_memory
-    if alone.unified and asks is False and is_whole(command):
+    has = alone.unified is not None or alone.settings.enable_unified_memory is True
+    if has and asks is False and is_whole(command):
         yield f"{flag}: the log has one buffer for both pools, the command does not ask for it."
     if asks and alone.unified is None and alone.slot_bytes is not None and alone.kv_rows is not None:
         yield f"{flag}: the log has two pools, the command asks for one buffer."

@@ -42,9 +42,10 @@ def add(commands: Any) -> None:
     check = commands.add_parser(
         "check",
         help="check a launch file against wanted requests",
-        description="Whether the SGLang launch commands in FILE, a shell script or the YAML of Kubernetes or compose, "
-        "carry what is wanted. Exit status: 0 each does, 1 one does not, 2 it cannot be known. A command does not say "
-        "what is left for the pools: give --rest-gib, or a boot log of the same deployment.",
+        description="Whether the SGLang launch commands in FILE carry what is wanted: a shell script, the YAML of "
+        "Kubernetes, compose or a workflow, a Dockerfile, a Makefile, a unit of systemd, or a page in Markdown. "
+        "Exit status: 0 each does, 1 one does not, 2 it cannot be known. A command does not say what is "
+        "left for the pools: give --rest-gib, or a boot log of the same deployment.",
     )
     check.add_argument("file", metavar="FILE", help="launch file")
     check.add_argument(

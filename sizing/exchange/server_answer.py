@@ -118,6 +118,8 @@ def told(
         plain = log_answer(log, command, L, model)
         values = dict(plain.answer)
         return Told(LogFileAnswer(**values), plain.sentences, log.last, True, plain.found, _of(plain.found), "")
+    one_buffer = facts.unified or bool(command and command.values.get("enable_unified_memory"))
+    facts = facts if facts.unified or not one_buffer else _without_measured_slots(facts)
     at_L = {} if L is None else {"L": L}
     printed = log.last is not None and is_boot(log.last)
     base = log_answer(log, command, L, model)
@@ -141,7 +143,6 @@ def told(
     boot = own.boot if own is not None and not printed else log.last
     sizing = _solved(base.found, L or facts.length_in_use)
     limits = _limits(facts, base.answer)
-    one_buffer = facts.unified or bool(command and command.values.get("enable_unified_memory"))
     known = _known(base.answer, facts, L, one_buffer=one_buffer)
     of_boot_alone = printed and not (facts.ranks or facts.ends or facts.info)  # the lines of one buffer
     said = "" if of_boot_alone else verdict(facts, sizing, limits)
@@ -153,6 +154,14 @@ def told(
         serving=None if of_boot_alone else serving(facts, sizing, limits),
     )
     return Told(answer, sentences, boot, printed, base.found, sizing, why_not)
+
+
+def _without_measured_slots(facts: ServerFacts) -> ServerFacts:
+    """Of a server whose command asks for one buffer: what is counted there are the slots of all of it, and no K."""
+    if facts.info is not None and any(rank.slots is not None for rank in facts.info.ranks):
+        return facts
+    unknown = {"slots": None, "slots_between": None, "S": None, "limit_kind": None}
+    return facts.model_copy(update={"ranks": tuple(rank.model_copy(update=unknown) for rank in facts.ranks)})
 
 
 def is_boot(boot: Boot) -> bool:
@@ -243,8 +252,7 @@ def serving(facts: ServerFacts, sizing: Sizing | None = None, limits: Limits | N
 
 def _measured(facts: ServerFacts, base: SizingAnswer, L: int | None, *, one_buffer: bool) -> dict[str, Any]:
     main = facts.main
-    said = facts.unified or not one_buffer  # a command's buffer: what was measured is no K
-    slots: Number = facts.slots if said else None
+    slots: Number = facts.slots
     if slots is None and main and main.slots_between and not one_buffer:
         slots = _band(main.slots_between)
     tokens: Number = main.kv_tokens if main else facts.info.tokens if facts.info else None
