@@ -80,7 +80,6 @@ def balance(scenario: Scenario) -> None:
         headline="" if one else headline,  # what follows a hand is the static split
     )
     show_words(*under(sizing, safe, one, change_under(sizing, one) if one else found), key="under")
-    st.page_link("pages/reference.py", label="What the words mean, and the measurements behind the rules")
 
 
 def change_words(found: Recommended | UnifiedView | None, where: str) -> tuple[Change, ...]:

@@ -225,6 +225,23 @@ def test_annotations(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert second.startswith(f"::notice file={folder}/two.sh,line=7::74 requests of L = 9,216 fit.")
 
 
+@pytest.mark.parametrize(
+    ("wants", "status", "words"),
+    [
+        ("64K:26", 0, "26 requests of L = 65,536 fit."),
+        ("64K:27", 1, "26 run at L = 65,536 under unified memory; no ratio carries it; at most 26"),
+        ("9216:80", 1, "51 run at L = 9,216 under unified memory; set --enable-unified-memory --mamba-full-"),
+        ("9216:90", 1, "no ratio carries it"),
+    ],
+)  # fmt: skip
+def test_one_buffer(wants: str, status: int, words: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Under unified memory what its buffer runs counts: 17 of 64K run in the static split."""
+    text = SCRIPT.format(flag="--mamba-full-memory-ratio 0.9 --enable-unified-memory")
+    assert checked(folder, "run.sh", text, "--wants", wants) == status
+    assert words in capsys.readouterr().out
+    assert checked(folder, "run.sh", text, "--wants", wants, "--wants", "1K:1") == 2
+
+
 UNKNOWN = {
     "a variable": f"sglang serve {MODEL} --tp $WIDTH\n",
     "a file that is not there": "sglang serve --config other.yaml\n",

@@ -7,7 +7,7 @@ import pytest
 
 from sizing.bootlog import read_text
 from sizing.command import read_command
-from sizing.engine.request_slots import POSSIBLE
+from sizing.engine.slots_per_request import POSSIBLE
 from sizing.exchange.log_answer import log_answer
 from sizing.scenario.from_model import named_in
 

@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.parts.inputs import SPLITS
+from pages.parts.inputs import FOLD, SPLITS
 from pages.parts.state import TYPED
 from pages.parts.words import FENCE
 from sizing import RefusedError, Scenario, solve
 from sizing.answers.recommended import recommended
 from sizing.explain.verdict import verdict
 from sizing.figures import crossing_figure, memory_figure, ratio_figure
+from sizing.scenario.inputs import INPUTS
+from sizing.scenario.registry import OPEN
 
 TIMEOUT = 30  # seconds; the harness gives three unless told otherwise, and slow machines need more
 
@@ -70,8 +72,18 @@ def held(name: str, value: object) -> object:
     return "" if value is None else str(value)
 
 
+def unfold(page: AppTest, *names: str) -> None:
+    """Open the groups of these inputs, as a click on their titles does."""
+    closed = {INPUTS[name].group for name in names}.difference(OPEN)
+    for group in closed:
+        page.session_state[FOLD.format(group)] = True
+    if closed:
+        page.run()
+
+
 def set_to(page: AppTest, **values: object) -> AppTest:
-    """The page after its inputs were set, as moving widgets does."""
+    """The page after its inputs were set, as moving widgets does, in groups that are unfolded for it."""
+    unfold(page, *values)
     for name, value in values.items():
         page.session_state[name] = held(name, value)
     return page.run()

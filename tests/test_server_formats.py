@@ -544,7 +544,7 @@ def test_nothing_is_nothing() -> None:
 KIMI = {"model": "moonshotai/Kimi-K3", "tp_size": 8}
 QWEN = {"model": "Qwen/Qwen3-Next-80B-A3B-Instruct", "tp_size": 4, "kv_cache_dtype": "bfloat16"}
 DEPLOYMENTS: tuple[Values, ...] = (
-    {}, {"attn_dp_size": 2}, {"attn_dp_size": 2, "max_running_requests": 100}, {"pp_size": 2}, {"dcp_size": 8},
+    {}, {"attn_dp_size": 2}, {"attn_dp_size": 2, "max_running_requests": 100}, {"pp_size": 2}, {"dcp_size": 4},
     {"disable_radix_cache": True}, {"max_running_requests": 30}, {"split": "pin", "max_mamba_cache_size": 200},
     {"mamba_ssm_dtype": "bfloat16"}, {"kv_cache_dtype": "bfloat16"}, {"kv_cache_dtype": "fp8_e4m3"},
     {"D": 4, "speculative_algorithm": "EAGLE"}, {"enable_unified_memory": True},

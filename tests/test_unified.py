@@ -13,6 +13,7 @@ from sizing import RefusedError, Scenario, Split, solve
 from sizing.answers.recommended import recommended
 from sizing.answers.solve import solve_now
 from sizing.answers.unified_curves import unified_over_context, unified_over_ratio
+from sizing.cli.main import main
 from sizing.command import read_command
 from sizing.engine.resolve import resolution
 from sizing.engine.unified import (
@@ -291,6 +292,12 @@ KIMI = "sglang serve --model-path moonshotai/Kimi-K3 --tp 8 --page-size 64 --kv-
 INFO = json.dumps(Server().info(enable_unified_memory=True)) + "\n"
 SCRAPES = "".join(Server().scrape(Moment(second, 51, 9, 478_691, 204, 3)) for second in range(0, 600, 60))
 BOOT = f"[2026-01-15 10:00:00] server_args={ARGUMENTS!r}\n{UNIFIED}"
+LINES = "".join(
+    Server(slots=999, tokens=3_142_583, limit=94).decode(Moment(second, 94, 9, 94 * 16_384, 94 * 4))
+    for second in range(0, 600, 20)
+)
+OWN_INFO = {**ARGUMENTS, "kv_cache_dtype": "auto"}
+INFO_OF_BOOT = json.dumps(Server(slots=472, tokens=1_658_616, limit=94).info(**OWN_INFO)) + "\n"
 AT_16K = (94, "state", ("--enable-unified-memory", "--mamba-full-memory-ratio 1.1773"))
 AT_64K = (26, "kv", None)
 
@@ -301,6 +308,11 @@ AT_64K = (26, "kv", None)
         pytest.param(BOOT, "", 16_384, *AT_16K, id="boot log"),
         pytest.param(UNIFIED, f"{COMMAND} --enable-unified-memory", 16_384, *AT_16K, id="its lines and the command"),
         pytest.param(BOOT, f"{COMMAND} --enable-unified-memory", 16_384, *AT_16K, id="both"),
+        pytest.param(BOOT + LINES, "", 16_384, *AT_16K, id="and its batch lines"),
+        pytest.param(UNIFIED + INFO_OF_BOOT, "", 16_384, *AT_16K, id="its lines and server_info"),
+        pytest.param(BOOT + UNIFIED.replace("TP0", "TP1"), "", 16_384, *AT_16K, id="two ranks"),
+        pytest.param(LINES, f"{COMMAND} --enable-unified-memory", 16_384, None, None, None, id="batch lines alone"),
+        pytest.param(BOOT[:-60], "", 16_384, None, None, None, id="half a boot"),
         pytest.param(BOOT, "", 65_536, 40, "kv", None, id="boot log, KV binds"),
         pytest.param(BOOT, "", None, 94, "state", None, id="without L"),
         pytest.param(INFO, "", 65_536, *AT_64K, id="server_info"),
@@ -323,6 +335,7 @@ def test_log_under_unified_memory(
     answer = found.answer
     assert (answer.runs, answer.binds, answer.flags) == (runs, binds, flags)
     assert ("runs" in answer.unknown) == (runs is None)
+    assert answer.slots in (None, 472, 257)  # the whole buffer's 999 are no K
     if L is None or runs is None:
         assert found.unified is None
         return
@@ -362,3 +375,13 @@ def test_plan_under_unified_memory(L: int) -> None:
     there = unified_view(solve(found.scenario))
     assert there is not None
     assert there.runs == view.most
+
+
+def test_where_the_static_split_alone_is_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Wants and traffic are solved for two pools, and say so under the flag."""
+    file = tmp_path / "scenario.json"
+    for stated, said in (({}, False), ({"enable_unified_memory": True}, True)):
+        file.write_text(json.dumps(stated))
+        for command in (["target", str(file), "40"], ["traffic", str(file), "chat"]):
+            assert main(command) == 0
+            assert ("This is the static split" in capsys.readouterr().out) == said

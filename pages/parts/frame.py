@@ -227,7 +227,7 @@ def _write_link(scenario: Scenario) -> None:
         st.query_params.from_dict(query | shown)
     state.note("link", query)
     state.note("carried", beside)
-    state.note("seen", state.standing())
+    state.note("seen", dict(state.noted(state.HELD)))
 
 
 def _report(scenario: Scenario) -> None:

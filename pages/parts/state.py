@@ -147,7 +147,8 @@ def standing(*names: str) -> dict[str, Any]:
     """What stands in these inputs, or in each, in the form of its widget; where none is drawn, what is held."""
     state = st.session_state
     drawn, held = state.get(DRAWN, frozenset(DEFAULTS)), state.get(HELD, DEFAULTS)
-    return {name: state.get(name, held[name]) if name in drawn else held[name] for name in names or DEFAULTS}
+    found = held if not names else {name: held[name] for name in names}
+    return found | {name: state.get(name, held[name]) for name in found.keys() & drawn}
 
 
 def hold() -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Whether one setting carries wanted requests, and the setting that does: pin, ratios, request count, KV that remains.
 
-C requests are carried if and only if they are with the fewest slots that admit them, C x S: more slots admit no
-fewer, and leave less KV (the argument of optimum.py). A request count is kept where it is enough and asked anew,
-as exactly C, where it is not: more asked charges more drafts or rings.
+To know whether C requests fit it is enough to try the fewest slots that admit them, C x S: with more slots there is
+less KV. A request count that is enough stays; otherwise exactly C are asked for, since each one more is charged drafts
+or rings.
 """
 
 from collections.abc import Sequence
@@ -92,7 +92,7 @@ class Setting(BaseModel):
 
 
 def need(scenario: Scenario, requests: Sequence[Numeric], lengths: Sequence[Numeric]) -> Need:
-    """What requests [of the deployment] of such lengths [tokens] take on one rank, the fullest one."""
+    """What requests [of the deployment] of these lengths [tokens] take on the fullest rank."""
     each = [-(-count // scenario.attn_dp_size) for count in requests]
     tokens = [count * length for count, length in zip(each, lengths, strict=True)]
     return Need(requests=reduce(np.maximum, each), tokens=reduce(np.maximum, tokens))

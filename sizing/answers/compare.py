@@ -54,7 +54,7 @@ MOST_TOLD = 4  # inputs in a name: more do not fit beside a line
 
 
 def _told_apart(scenario: Scenario, scenarios: tuple[Scenario, ...]) -> str:
-    """The title, with what at most half of the unnamed ones of that title share with it, the rarest first."""
+    """The title and what sets it apart: values that at most half of those with its title have, the rarest first."""
     rows = [_told(other) for other in scenarios if not other.name and other.title == scenario.title]
     own = _told(scenario)
     rare = []
@@ -153,7 +153,7 @@ def _solved(scenario: Scenario) -> Sizing | Refusal:
 
 
 def at_best(scenarios: tuple[Scenario, ...]) -> tuple[Scenario, ...]:
-    """Each with its recommended change put in, under the name that it has as it is set; as it is where nothing runs.
+    """Each scenario with its recommended change, under its own name; unchanged where nothing runs.
 
     An estimated `rest` is held at the low end, for which the change is chosen.
     """

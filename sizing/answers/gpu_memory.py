@@ -120,7 +120,9 @@ def _kept(stated: Stated, found: RestEstimate) -> dict[str, float]:
 
 
 class Lever(NamedTuple):
-    """What is free beside what the engine's rule sets aside, given to the pools by --mem-fraction-static."""
+    """Memory that is free beyond what the engine's rule sets aside, and the --mem-fraction-static that gives it to the
+    pools.
+    """
 
     free_gib: float
     fraction: float

@@ -176,7 +176,7 @@ def _most_asked(rank: Rank, *, spare: bool) -> int:
 def ratio_range(rank: Rank | None, low: int, high: int) -> tuple[float | None, float | None]:
     """Every ratio [-] that an input takes and that gives K from `low` to `high` [slots per rank]; as `Optimum` says.
 
-    Without a rank no ratio gives what a pin gives.
+    `rank` is None where no ratio can give what a pin gives.
     """
     if rank is None or ratio_is_ignored(rank.resolved) or slots_from_ratio(rank, MAX_RATIO) < low:
         return None, None
@@ -201,8 +201,8 @@ def ratio_for(rank: Rank | None, low: int, high: int, liked: float | None = None
 
 
 def last_spared(rank: Rank, requests: int, high: int) -> int:
-    """The last K up to `high` [slots per rank] at which so many requests have a slot to spare: from the next multiple
-    of S on another one is admitted, unless no more are asked for.
+    """The largest K up to `high` [slots per rank] at which so many requests have a slot to spare. With S more slots one
+    more request is admitted, unless no more are asked for.
     """
     capped = rank.requests_asked is not None and rank.requests_asked <= requests
     each = rank.request_slots
@@ -210,7 +210,7 @@ def last_spared(rank: Rank, requests: int, high: int) -> int:
 
 
 def most_by_state(rank: Rank) -> int:
-    """The most requests [requests per rank] whose slots `rest` could hold, were there no KV: no search goes beyond."""
+    """The most requests [requests per rank] whose slots fit into `rest` with no KV at all: where every search ends."""
     return rank.request_slots.requests(int(max(rank.rest_gib, 0) * GIB / rank.slot_bytes))
 
 

@@ -194,7 +194,7 @@ def _options(sizing: Sizing) -> Iterator[_Option]:
 
 
 def _asked_instead(sizing: Sizing) -> Iterator[_Option]:
-    """A count in place of the engine's own estimate, where that binds: as many as the next limit allows."""
+    """A request count to set where the engine's own estimate binds: as many as the next limit allows."""
     scenario, now = sizing.scenario, sizing.now
     if not isinstance(now, Split) or now.binding.name != "estimate" or scenario.max_running_requests is not None:
         return

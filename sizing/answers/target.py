@@ -259,7 +259,7 @@ def _point(
 def _each_or_all(
     wants: tuple[Want, ...], asked: list[int], holds: Callable[[tuple[int, ...], Any], Any]
 ) -> Iterator[tuple[tuple[int, ...], int]]:
-    """For each want that is enough to lower alone, its largest number that fits; where none is, one cap for all."""
+    """For each want that can be lowered alone, its largest number that fits; if none can, one cap for all of them."""
     alone = False
     for which in [(at,) for at in range(len(wants))]:
         if value := _largest(asked, which, holds):
@@ -278,7 +278,7 @@ def _largest(asked: list[int], which: tuple[int, ...], holds: Callable[[tuple[in
 def _with(
     scenario: Scenario, wants: tuple[Want, ...], which: tuple[int, ...], requests: Any = None, L: Any = None
 ) -> Need:
-    """The need with one want's requests or L in place of its own, or with all of them capped; arrays make arrays."""
+    """The need where one want has other requests or another L, or where all are capped; arrays give arrays."""
 
     def set_to(value: Any, own: int, at: int) -> Any:
         if value is None or at not in which:

@@ -62,7 +62,7 @@ def _contradictions(report: RankReport) -> list[str]:
 def missing_of(facts: Facts, no_kv_pool: bool) -> tuple[str, ...]:
     """What to ask for, a sentence each. With `no_kv_pool` the engine has none, and nothing of it is asked for."""
     asks = []
-    if facts.unified:
+    if facts.unified or facts.settings.enable_unified_memory:
         return (
             "The buffer of --enable-unified-memory prints no pool of its own: the bytes of a slot and of a token are "
             "those of its “sub-pool” lines, entry_bytes.",

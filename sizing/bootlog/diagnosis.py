@@ -184,10 +184,11 @@ NOTHING = "Nothing is predicted or proposed"
 def _lacking(facts: Facts) -> str:
     """What to paste before anything can be predicted: the lines that hold what is not known."""
     asks = []
-    if facts.unified and facts.S is None:
+    one_buffer = facts.unified is not None or facts.settings.enable_unified_memory is True
+    if one_buffer and facts.S is None:
         return f"{NOTHING} without a guess: paste the launch command or the line of server_args."
-    if facts.unified:
-        return f"{NOTHING}: no rest and no bytes that are known give this buffer. Paste its “sub-pool” lines."
+    if one_buffer:
+        return f"{NOTHING}: no rest and no bytes that are known give this buffer. Paste all its lines of one rank."
     if facts.slot_bytes is None or facts.slot_bytes.low <= 0:
         asks.append("“Mamba Cache is allocated” with both sizes")
     if facts.token_bytes is None:
@@ -340,10 +341,19 @@ def named_model(path: str | None, models: tuple[str, ...] | None = None) -> str:
 
 def readings(facts: Facts, found: Diagnosis) -> list[tuple[str, str, str, str]]:
     """Every number of the log: value, the interval that its decimals leave, and where it is from."""
-    return [*_bytes(facts, found), *_rests(facts), *_counts(facts), _release(facts)]
+    rows = [*_bytes(facts, found), *_rests(facts), *_counts(facts), _release(facts)]
+    if facts.unified is None:
+        return rows
+    return [(name, value, between, OF_THE_BUFFER.get(source, source)) for name, value, between, source in rows]
 
 
 Reading = tuple[str, str, str, str]
+# Where the numbers of one buffer are from, in place of the lines of two pools.
+OF_THE_BUFFER = {
+    "size / (N + 1)": "entry_bytes", "size / (#tokens + page)": "entry_bytes",
+    "sum of the printed pools": "total_bytes", "#tokens": "max_total_num_tokens",
+    "#tokens x dcp_size": "max_total_num_tokens",
+}  # fmt: skip
 
 
 def _bytes(facts: Facts, found: Diagnosis) -> list[Reading]:

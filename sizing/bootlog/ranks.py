@@ -9,7 +9,8 @@ from sizing.bootlog.find import Line
 from sizing.bootlog.measure import Measured, Printed, share, total
 from sizing.bootlog.prefix import Rank
 from sizing.engine.padding import with_padding
-from sizing.engine.request_slots import POSSIBLE, RequestSlots
+from sizing.engine.request_slots import RequestSlots
+from sizing.engine.slots_per_request import POSSIBLE
 
 T = TypeVar("T")
 

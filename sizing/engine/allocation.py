@@ -32,7 +32,7 @@ SLOTS = "state slots and the padding slot"
 
 
 class DecodePool(BaseModel):
-    """What a PD decode server makes of a solved split, after the sizing and charged to nobody (section 10)."""
+    """Rows and slots that a PD decode server allocates after sizing; what is beyond K is not charged (section 10)."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -91,7 +91,7 @@ def _tracked(found: Resolved) -> int:
 
 
 def allocations(rank: Rank, split: Split) -> tuple[Allocation, ...]:
-    """Everything that a solved split puts into memory on one rank, where it is not nothing."""
+    """Everything that a solved split puts into memory on one rank; what takes no bytes is left out."""
     rows = (_slots(rank, split), _drafts(rank, split), _windows(rank, split))
     sides = _side_states(rank, split)
     found = (*rows, _rings(rank, split), sides, _kv(rank, split), _draft_kv(rank, split))

@@ -4,7 +4,7 @@ Source: engine-sizing.md section 5 (`_handle_max_mamba_cache`); how draft states
 """
 
 from sizing.basics.numeric import Numeric
-from sizing.engine.draft_rules import drafts_of
+from sizing.engine.draft_rules import DRAFTS, drafts_of
 from sizing.engine.padding import slots_charged
 from sizing.engine.resolved import Rank, Resolved
 from sizing.releases.rules import Rules
@@ -29,7 +29,7 @@ def charges_drafts(rules: Rules, role: str | None, *, by_ratio: bool) -> bool:
 
 
 def draft_reserve_bytes(rank: Rank, slots: Numeric, clamp: Numeric) -> Numeric:
-    """Draft states [bytes], at the whole slot each."""
+    """What is reserved for draft states [bytes]: each is charged as much as a whole slot."""
     holders = drafts_of(rank.rules).holders(rank.rules, slots, clamp, rank.requests_charged)
     return holders * rank.D * rank.slot_bytes
 
@@ -41,7 +41,7 @@ def state_bytes(rank: Rank, slots: Numeric) -> Numeric:
 
 def slots_from_ratio(rank: Rank, ratio: Numeric) -> Numeric:
     """K [slots, float holding a whole number] from a ratio [-]; may be 0 or less, which the engine refuses."""
-    return drafts_of(rank.resolved.rules).slots(rank, ratio)  # asked a thousand times in a search: few properties
+    return DRAFTS[rank.resolved.rules.drafts].slots(rank, ratio)  # asked a thousand times in a search: few calls
 
 
 def minimum_rest_gib(rank: Rank, ratio: float) -> float:

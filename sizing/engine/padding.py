@@ -19,7 +19,7 @@ def slots_charged(rules: Rules, slots: Count) -> Count:
 
 
 def with_padding(held: Count) -> Count:
-    """How many of slots, or of rows of requests, stand in memory: one more is padding."""
+    """How many slots, or request rows, are in memory: those that are held and one of padding."""
     return held + PADDING
 
 

@@ -19,9 +19,6 @@ SLOTS_FORMULA = "C x S"
 """The fewest slots of C requests."""
 SPARE_FORMULA = f"{SLOTS_FORMULA} + 1"
 """The same with the slot to spare."""
-POSSIBLE = (1, 3, 4, 5)
-"""Every S there is [slots per running request]: the S table of compute-mamba-ratio.md, all strategies, with and without
-the decode-lock skip (slots_per_request.py)."""
 
 
 class Solved(Protocol):
@@ -78,11 +75,11 @@ class RequestSlots(NamedTuple):
         return int(self.S > 1)
 
     def is_tight(self, slots: int, requests: int) -> bool:
-        """Whether so many requests leave none of the slots to spare, where one has to be."""
+        """Whether so many requests take all slots although one should stay free."""
         return self.spare > 0 and slots == self.slots(requests)
 
     def division(self, slots: str) -> str:
-        """The clamp with its numbers in, of slots in words.
+        """The clamp with its numbers filled in; `slots` is a text.
 
         >>> RequestSlots(5).division("257")
         '257 // 5'
@@ -90,7 +87,7 @@ class RequestSlots(NamedTuple):
         return f"{slots} // {self.S}"
 
     def product(self, requests: str, spare: int = 0, letter: str = "S ") -> str:
-        """The slots with their numbers in, of requests in words; S by its letter unless that is empty.
+        """The fewest slots with their numbers filled in; `requests` is a text, `letter` stands before S.
 
         >>> RequestSlots(5).product("69", spare=1, letter=""), RequestSlots(5).product("69 requests")
         ('69 x 5 + 1', '69 requests x S 5')
@@ -99,5 +96,5 @@ class RequestSlots(NamedTuple):
 
 
 def request_slots_of(solved: Solved) -> RequestSlots:
-    """What the requests of a deployment take."""
+    """What running requests take, by all that is known of a deployment."""
     return RequestSlots(solved.S)

@@ -21,7 +21,7 @@ STAND_IN = {"state_bytes_all_stages": DEFAULTS["state_bytes_per_slot"]}
 
 
 def resolve(scenario: Scenario) -> Resolved:
-    """What runs. Raises RefusedError for flags that the engine refuses.
+    """What the release and the model make of a scenario. Raises RefusedError for flags that the engine refuses.
 
     >>> from sizing import Scenario
     >>> [use.count for use in resolve(Scenario()).uses]
@@ -55,7 +55,7 @@ def slots_by_flags(flags: Mapping[str, Any], releases: Iterable[Release], archit
 
 
 def resolution(scenario: Scenario) -> Resolved:
-    """The same without raising: a refusal stands in it."""
+    """The same, but a refusal is a field of the result and is not raised."""
     rules, support = rules_of(scenario.release), support_of(scenario.architecture, scenario.release)
     runs = what_runs(scenario, rules, support)
     resolved = Resolved(

@@ -81,7 +81,7 @@ class Unified(BaseModel):
 
 
 class UnifiedBest(NamedTuple):
-    """The ratio to set under unified memory: the least whose rows are as many as the buffer holds."""
+    """The ratio to set under unified memory: the lowest that gives a row to every request that the buffer holds."""
 
     ratio: float
     runs: int
@@ -104,7 +104,7 @@ def held_slots(scenario: Scenario) -> int:
 
 
 def unified(scenario: Scenario, slots: int) -> Unified:
-    """The deployment of a scenario with K = `slots` [slots per rank] of its static solve, which must be one that boots.
+    """A scenario under unified memory, with the K [slots per rank] of its static split, which must boot.
 
     The flag itself need not be set. Raises RefusedError like `rank_of`, and for a model with a sliding window.
     """

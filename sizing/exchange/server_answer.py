@@ -127,8 +127,12 @@ def told(
     buffer = log.last if printed and log.last is not None and log.last.facts.unified is not None else None
     if buffer is not None:  # its lines say all that a boot says of two pools, but not as one
         found = inputs_of_buffer(buffer, facts.pools, command, model, **at_L, **stated)
-        base = log_answer(log, command, L, model, found) if found is not None else base
-        own = None
+        if found is not None:
+            base, own = log_answer(log, command, L, model, found), None
+        elif own is not None:  # the flags may be the server's own
+            own = own._replace(
+                diagnosis=inputs_of_buffer(own.boot, facts.pools, command, model, **at_L, **stated) or own.diagnosis
+            )
     # A boot of which too little is left to solve it says less than a server that has all of it.
     if own is not None and (not printed or own.diagnosis.sizing is not None):
         boots = log._replace(kind="boots", boots=(own.boot,), problems=())
@@ -137,7 +141,8 @@ def told(
     boot = own.boot if own is not None and not printed else log.last
     sizing = _solved(base.found, L or facts.length_in_use)
     limits = _limits(facts, base.answer)
-    known = _known(base.answer, facts, L)
+    one_buffer = facts.unified or bool(command and command.values.get("enable_unified_memory"))
+    known = _known(base.answer, facts, L, one_buffer=one_buffer)
     of_boot_alone = printed and not (facts.ranks or facts.ends or facts.info)  # the lines of one buffer
     said = "" if of_boot_alone else verdict(facts, sizing, limits)
     why_not = "" if printed or sizing is not None else own.why_not if own is not None else NO_DEPLOYMENT
@@ -177,13 +182,13 @@ def _limits(facts: ServerFacts, base: SizingAnswer) -> Limits:
     return Limits(S, facts.limit if facts.limit is not None else clamp)
 
 
-def _known(base: SizingAnswer, facts: ServerFacts, L: int | None) -> dict[str, Any]:
+def _known(base: SizingAnswer, facts: ServerFacts, L: int | None, *, one_buffer: bool) -> dict[str, Any]:
     """Every key as the boot gives it, what is missing there as measured; of a boot that was refused nothing was."""
     values = {name: value for name, value in base if name not in ("words", "notices", "unknown")}
     if base.refused is not None and base.status == ENGINE_REFUSES:
         return values
     values["refused"] = None  # no boot was found, and none is needed
-    for name, value in _measured(facts, base, L).items():
+    for name, value in _measured(facts, base, L, one_buffer=one_buffer).items():
         if values[name] is None or (isinstance(values[name], Measured) and value is not None):
             values[name] = value
     return values
@@ -236,10 +241,11 @@ def serving(facts: ServerFacts, sizing: Sizing | None = None, limits: Limits | N
     )
 
 
-def _measured(facts: ServerFacts, base: SizingAnswer, L: int | None) -> dict[str, Any]:
+def _measured(facts: ServerFacts, base: SizingAnswer, L: int | None, *, one_buffer: bool) -> dict[str, Any]:
     main = facts.main
-    slots: Number = facts.slots
-    if slots is None and main and main.slots_between and not facts.unified:
+    said = facts.unified or not one_buffer  # a command's buffer: what was measured is no K
+    slots: Number = facts.slots if said else None
+    if slots is None and main and main.slots_between and not one_buffer:
         slots = _band(main.slots_between)
     tokens: Number = main.kv_tokens if main else facts.info.tokens if facts.info else None
     if tokens is None and main and main.kv_tokens_between:
@@ -248,11 +254,11 @@ def _measured(facts: ServerFacts, base: SizingAnswer, L: int | None) -> dict[str
     held = base.kv_tokens if base.kv_tokens is not None else tokens
     cap = held // L if isinstance(held, int) and L else None
     limit = facts.limit
-    runs = limit if L is None else None if limit is None or cap is None else min(limit, cap)
+    runs = limit if L is None else None if limit is None or cap is None or one_buffer else min(limit, cap)
     return {
         "S": S,
         "slots": slots,
-        "clamp": RequestSlots(S).requests(facts.slots) if S and facts.slots is not None else None,
+        "clamp": RequestSlots(S).requests(slots) if S and isinstance(slots, int) else None,
         "kv_tokens": tokens,
         "kv_cap": cap,
         "runs": runs,

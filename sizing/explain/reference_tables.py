@@ -592,9 +592,9 @@ _NOT_MODELLED = (
         "State rest as the boot log of the same flags gives it.",
     ),
     (
-        "unified memory",
-        "--enable-unified-memory: one arena holds both kinds of memory, without a static split.",
-        "Nothing on these pages applies.",
+        "unified memory beside a sliding window",
+        "--enable-unified-memory: the window is a third part of the buffer, whose rules are not known.",
+        "Nothing is computed of the buffer; without a window Balance and Log do.",
     ),
     (
         "scaled KV layouts: DSA, mxfp8, fp4",

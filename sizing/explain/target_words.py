@@ -11,6 +11,7 @@ from sizing.answers.target import Answer, Row, most_spared
 from sizing.basics.units import count, ratio_range_text, requests_text
 from sizing.engine.resolve import resolution
 from sizing.engine.split import Split
+from sizing.explain.unified_memory import static_alone
 from sizing.scenario.inputs import Scenario
 from sizing.scenario.rest import condition
 
@@ -27,13 +28,14 @@ def wants_words(wants: Sequence[Want]) -> str:
 def headline(answer: Answer) -> str:
     """Whether the wants fit, and the most that does."""
     wants, where = wants_words(answer.wants), condition(answer.here.way.scenario)
+    static = static_alone(answer.here.way.scenario)
     if answer.setting is not None:
-        return f"{wants} fit{where}."
+        return f"{wants} fit{where}.{static}"
     most, spared = (
         " and ".join(map(count, each)) for each in (answer.here.most, most_spared(answer.here, answer.wants))
     )
     spare = f" ({spared} with a slot to spare)" if spared != most else ""
-    return f"{wants} do not fit: at most {most}{spare}{where}."
+    return f"{wants} do not fit: at most {most}{spare}{where}.{static}"
 
 
 def reasons(answer: Answer) -> str:

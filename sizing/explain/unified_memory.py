@@ -13,6 +13,7 @@ from sizing.engine.request_slots import CLAMP_FORMULA
 from sizing.engine.split import Split
 from sizing.engine.unified import Unified, UnifiedBest, best_unified, in_words, unified
 from sizing.releases.flags import RATIO
+from sizing.scenario.inputs import Scenario
 
 COLUMNS = ("per rank", "static split", "unified memory", "why")
 FLAG = "--enable-unified-memory"
@@ -73,6 +74,15 @@ class UnifiedView(NamedTuple):
     def told(self) -> tuple[str, ...]:
         """What runs, why, which ratio to set, and what this rests on."""
         return (self.headline, *self.sentences)
+
+
+def static_alone(scenario: Scenario) -> str:
+    """That numbers are those of the static split, behind a sentence, where the flag is set; empty where it is not."""
+    return (
+        " This is the static split: what one buffer runs, Balance and Log say."
+        if scenario.enable_unified_memory
+        else ""
+    )
 
 
 def unified_in_force(sizing: Sizing) -> UnifiedView | None:

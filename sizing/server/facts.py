@@ -15,7 +15,8 @@ from sizing.basics.problems import Problem
 from sizing.basics.units import count
 from sizing.bootlog.log import not_all_read
 from sizing.bootlog.measure import Measured
-from sizing.engine.request_slots import POSSIBLE, RequestSlots
+from sizing.engine.request_slots import RequestSlots
+from sizing.engine.slots_per_request import POSSIBLE
 from sizing.server import measured
 from sizing.server.batches import Retraction
 from sizing.server.columns import Key, Table
@@ -244,8 +245,9 @@ def _inner(info: ServerInfo | None, rank: str) -> InfoRank | None:
 def _rank(said: Said, group: _Group, inner: InfoRank | None, info: ServerInfo | None, unified: bool) -> RankFacts:
     gauges = said.gauges.get(Key(group.format, group.source, group.rank), {})
     exact = group.format == "metrics"
-    between = measured.size_between(group.steady, "slots", "state", exact=exact)
-    slots = _slots(group, inner, between, unified)
+    # Under unified memory the shares are of the whole buffer's slots: K is not known from them.
+    between = None if unified else measured.size_between(group.steady, "slots", "state", exact=exact)
+    slots = _slots(group, inner, between, _static_slots(said) if unified else None)
     tokens_between = measured.size_between(group.steady, "tokens", "kv", exact=exact)
     limit, limit_from = _limit(group, inner, gauges)
     S, kind = _reserved(slots, between, limit, info)
@@ -285,13 +287,19 @@ def _whole(value: float | None) -> int | None:
     return None if value is None else round(value)
 
 
-def _slots(group: _Group, inner: InfoRank | None, between: Measured | None, unified: bool) -> int | None:
+def _slots(group: _Group, inner: InfoRank | None, between: Measured | None, of_buffer: int | None) -> int | None:
     if inner and inner.slots is not None:
         return inner.slots
+    if of_buffer is not None or between is None:
+        return of_buffer
     counted = measured.slots_of_scrapes(group.table)
-    if counted is not None:
-        return None if unified else counted
-    return measured.whole_between(between)
+    return measured.whole_between(between) if counted is None else counted
+
+
+def _static_slots(said: Said) -> int | None:
+    """K of the static solve as the lines of the buffer say it; None where they differ."""
+    given = {pool.slots for pool in said.pools if pool.slots is not None}
+    return next(iter(given)) if len(given) == 1 else None
 
 
 def _limit(group: _Group, inner: InfoRank | None, gauges: dict[str, float]) -> tuple[int | None, LimitFrom | None]:

@@ -95,9 +95,18 @@ def _solved(
         return None
     asks = tuple(ask for ask in found.inputs.missing if "sub-pool" not in ask)
     return found._replace(
-        facts=found.facts.model_copy(update={"rest_from_pools": rest, "missing": ()}),
+        facts=found.facts.model_copy(update={"rest_from_pools": rest, "missing": (), **_bytes(found)}),
         inputs=found.inputs._replace(missing=asks),
     )
+
+
+def _bytes(found: Diagnosis) -> dict[str, Measured]:
+    """What a slot and a token take, to the byte, as the facts of a boot have it."""
+    scenario = found.scenario
+    if scenario is None or found.model:
+        return {}
+    state, row = scenario.state_bytes_per_slot, scenario.kv_bytes_per_token
+    return {"slot_bytes": Measured(state, state, state), "token_bytes": Measured(row, row, row)}
 
 
 def _rest(scenario: Scenario, pool: UnifiedPool) -> Measured | None:

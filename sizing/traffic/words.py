@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from sizing.basics.units import count, number, percent, ratio_range_text, requests_text
 from sizing.engine.slots import pin_is_ignored
 from sizing.explain.launch_flags import pin_words
+from sizing.explain.unified_memory import static_alone
 from sizing.scenario.rest import condition
 from sizing.traffic.admission import CLIP, SHARE, kept_free
 from sizing.traffic.held import Held
@@ -29,7 +30,7 @@ def ranks(traffic: Traffic) -> str:
 def headline(traffic: Traffic) -> str:
     """What runs and what could, in one line, and whether the lengths are a lower bound."""
     bound = " The lengths of its turns are a lower bound." if traffic.mix.at_least else ""
-    return f"{_runs(traffic)}{bound}"
+    return f"{_runs(traffic)}{bound}{static_alone(traffic.sizing.scenario)}"
 
 
 def _runs(traffic: Traffic) -> str:
