@@ -19,7 +19,7 @@ from pages.parts.paste import read_on_paste
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented, slide
 from pages.parts.state import fill
-from pages.parts.words import show_words, the_change
+from pages.parts.words import code, show_words, the_change
 from sizing import Scenario, read_scenario
 from sizing.answers import limit_panel as lifts
 from sizing.answers.recommended import recommended
@@ -353,7 +353,7 @@ def _cure(answer: SizingAnswer, found: Diagnosis, command: Command | None) -> No
         reason = best.reason if best is not None and best.flags == answer.flags else ""
         show_words(the_change(numbers, change, reason, language="diff" if answer.command else ""), key="change")
         if answer.command:
-            st.code(answer.command, language="bash", wrap_lines=True)
+            show_words(code(answer.command), key="log_command")
             st.caption("Your command with the lines above changed, everything else as it was.")
     if found.scenario is None or presented():
         return

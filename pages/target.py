@@ -110,7 +110,7 @@ def _ways(found: tuple[CarryingWay, ...], wants: list[Want]) -> None:
         if dearer:
             figure = ways_figure(dearer, wants, end, dearer=True)
             show_figures({"ways_dearer": (figure, said)}, key="target_ways_dearer")
-        st.markdown(table_text(CARRYING_COLUMNS, map(unbroken, carrying_rows(found))))
+        show_words(table_text(CARRYING_COLUMNS, map(unbroken, carrying_rows(found))), key="target_rows")
 
 
 def _instead(answer: Answer) -> None:

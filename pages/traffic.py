@@ -237,8 +237,8 @@ def _splits(traffic: Traffic) -> None:
     st.markdown(plain(words.reasons(traffic)))
     if said := words.admission_words(traffic):
         st.markdown(plain(said))
-    st.markdown(table_text(words.way_columns(traffic), map(unbroken, words.way_rows(traffic))))
-    st.markdown(plain(words.whose(traffic)))
+    rows = map(unbroken, words.way_rows(traffic))
+    show_words(f"{table_text(words.way_columns(traffic), rows)}\n\n{plain(words.whose(traffic))}", key="traffic_ways")
     with st.expander("How these numbers come about, and what is not modelled"):
         st.markdown(f"{plain(words.model_words(traffic))}\n\n{plain(words.NOT_MODELLED)}")
 

@@ -15,6 +15,7 @@ from sizing.command import read_command
 from sizing.exchange.answer import Measured, SizingAnswer
 from sizing.exchange.log_answer import log_answer
 from tests.conftest import Run
+from tests.test_pages import codes
 
 GOLDEN = Path(__file__).parent / "golden"
 LOGS = sorted((GOLDEN / "boot_logs").glob("*.log"))
@@ -385,7 +386,7 @@ def test_the_page_reads_a_pasted_log_and_keeps_it(page: AppTest) -> None:
     text = words(page)
     assert "51 requests run at L = 9,216: the state pool binds." in text
     assert "| K, state slots | 257 | 257 |" in text
-    assert any("--mamba-full-memory-ratio 2.2045 --trust-remote-code" in code.value for code in page.code)
+    assert any("--mamba-full-memory-ratio 2.2045 --trust-remote-code" in block for block in codes(page))
     back = page.switch_page("app.py").run().switch_page("pages/log.py").run()
     assert str(back.text_area(key="log_text").value).startswith("[2026")
 

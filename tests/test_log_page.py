@@ -78,8 +78,8 @@ def test_the_example_is_tried_with_one_click(page: AppTest) -> None:
     assert "# State pool full 80 % of the time, KV never above 47 %: r = 2.2045 runs 74 at L = 9,216" in said
     assert "Only L = 9,216 comes from the sidebar" in said
     assert "S = 5 counts one more, the peak between prefill and decode" in said
-    (changed,) = codes(page)
-    command, recorder = [code.value for code in page.code if code.language == "bash"]
+    changed, command = codes(page)
+    (recorder,) = [code.value for code in page.code if code.language == "bash"]
     assert changed.splitlines() == ["- --mamba-full-memory-ratio 0.9", "+ --mamba-full-memory-ratio 2.2045"]
     assert command == example().command.replace("ratio 0.9", "ratio 2.2045")
     assert "while [" in recorder

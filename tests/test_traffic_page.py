@@ -13,7 +13,7 @@ from sizing.traffic.mix import mix_of_lengths
 from sizing.traffic.running import Traffic, traffic_of
 from sizing.traffic.workload import Workload, mix_of_workload, workload_to_query
 from tests.conftest import Run
-from tests.test_pages import codes
+from tests.test_pages import codes, parts
 
 TIMEOUT = 60  # seconds; the harness gives three unless told otherwise
 
@@ -34,7 +34,7 @@ def opened() -> AppTest:
 def said(page: AppTest) -> str:
     """All words of the page, with the escapes of Markdown taken out."""
     shown = [element.value for element in page.main if hasattr(element, "value") and isinstance(element.value, str)]
-    return "\n".join(shown).replace("\\", "")
+    return "\n".join(shown + [text for part in parts(page) for text in part.values()]).replace("\\", "")
 
 
 def expected(workload: Workload, scenario: Scenario | None = None) -> Traffic:

@@ -17,9 +17,16 @@ export default function ({ data }) {
   }
   // Streamlit's sliders name themselves twice: by the label and by their group, which has the same one.
   const once = () => document.querySelectorAll('input[type="range"][aria-label][aria-labelledby]').forEach((input) => input.removeAttribute("aria-labelledby"));
-  const sliders = new MutationObserver(once), sidebar = document.querySelector('[data-testid="stSidebar"]');
-  if (sidebar) sliders.observe(sidebar, { childList: true, subtree: true });
-  once();
+  const SIDEBAR = '[data-testid="stSidebar"]';
+  const sliders = new MutationObserver(() => (once(), !watched?.isConnected && watch()));
+  let watched = null; // the sidebar; until it is there, the whole page
+  const watch = () => {
+    watched = document.querySelector(SIDEBAR);
+    sliders.disconnect();
+    sliders.observe(watched ?? document.body, { childList: true, subtree: true });
+    once();
+  };
+  watch();
   const leave = (event) => {
     if (event.key === "Escape" && data.presented) document.querySelector(".st-key-leave button")?.click();
   };

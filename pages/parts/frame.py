@@ -8,7 +8,7 @@ link without app.py after a fresh start and loses the first slider move.
 import gc
 from collections.abc import Callable, Collection
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -154,6 +154,7 @@ def _address() -> str:
     """The address of this page with all that is set."""
     base = (st.context.url or "").partition("?")[0]
     query = urlencode(state.noted("link", {}), safe="/:,")
+    base = base if urlsplit(base).path else f"{base}/"
     return f"{base}?{query}" if query else base
 
 

@@ -7,6 +7,7 @@ import streamlit as st
 from pages.parts.blocks import data_table, plain, table_text
 from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
+from pages.parts.words import show_words
 from sizing import RefusedError, Scenario
 from sizing.answers.hardware import hardware_of
 from sizing.bootlog import Boot
@@ -57,7 +58,7 @@ def show_hardware(scenario: Scenario, requests: int | None) -> None:
     st.markdown(plain(hardware_headline(found, requests)))
     rows = carried_rows(found, requests)
     if rows:
-        st.markdown(table_text(CARRIED_COLUMNS, rows[:FEWEST]))
+        show_words(table_text(CARRIED_COLUMNS, rows[:FEWEST]), key="hardware_table")
     st.caption(plain(hardware_notes(found)))
     if found.carried and kept_box("hardware_rows", False, partial(st.toggle, "All GPUs and widths, to sort")):
         data_table(found.frame(), key="hardware_frame")

@@ -4,6 +4,13 @@
 
 const ESCAPED = /\\([^A-Za-z0-9\s])/g;
 
+// A line breaks between flags, not within one: a flag that is broken reads as another. The words stay as they are to copy.
+const FLAG = /((?<![\w-])--[a-z][\w-]*(?:[ =][\d.,]+)?)/;
+
+function unbroken(text) {
+  return text.split(FLAG).map((part, index) => index % 2 ? Object.assign(document.createElement("span"), { className: "flag", textContent: part }) : part).filter(Boolean);
+}
+
 // The text of a piece: bold between two stars, and nothing else that is marked.
 function inline(element, source) {
   if (element.source === source) return element;
@@ -16,7 +23,9 @@ function inline(element, source) {
   for (const piece of pieces) {
     if (piece === "**") bold = !bold;
     else if (piece === "  \n") found.push(document.createElement("br"));
-    else if (piece) found.push(bold ? Object.assign(document.createElement("strong"), { textContent: plain(piece) }) : plain(piece));
+    else if (bold && piece) found.push(Object.assign(document.createElement("strong"), { textContent: plain(piece) }));
+    else if (piece && /^H\d$/.test(element.tagName)) found.push(plain(piece)); // one text: a hand on a figure writes in it
+    else if (piece) found.push(...unbroken(plain(piece)));
   }
   if (found.length === 1 && typeof found[0] === "string" && element.firstChild?.nodeType === 3 && element.childNodes.length === 1) element.firstChild.data = found[0];
   else element.replaceChildren(...found);
@@ -73,7 +82,7 @@ function code(element, source) {
     });
   }
   const [opening, ...lines] = source.split("\n");
-  const shown = opening === "```diff" ? lines.map(diffLine).flatMap((line, at) => (at ? ["\n", line] : [line])) : [lines.join("\n")];
+  const shown = opening === "```diff" ? lines.map(diffLine).flatMap((line, at) => (at ? ["\n", line] : [line])) : lines.flatMap((line, at) => [...(at ? ["\n"] : []), ...unbroken(line)]);
   element.text.replaceChildren(...shown);
 }
 

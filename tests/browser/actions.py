@@ -71,6 +71,7 @@ class Actions:
         """A group of inputs opened."""
         self.count += 1
         self.page.get_by_test_id("stSidebar").get_by_text(group, exact=True).click(timeout=SECONDS)
+        self.settle()
 
     def slide(self, slider: str, steps: int) -> None:
         """A slider moved so many stops in one go."""

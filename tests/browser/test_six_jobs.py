@@ -139,7 +139,7 @@ def test_64_users_at_32k(person: Actions) -> None:
     found = carrying_ways(Scenario(L=32_768), [Want(L=32_768, requests=64)])
     assert any(one.way.scenario.dcp_size == 4 for one in found)
     first = found[0]
-    expect(main.locator("code").first).to_have_text(" \\\n  ".join(first.flags), timeout=SECONDS)
+    expect(main.locator("code").first).to_have_text(" ".join(first.flags), timeout=SECONDS)
     now = solve_now(first.setting.scenario)
     assert isinstance(now, Split)
     assert now.runs == first.runs
