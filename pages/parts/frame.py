@@ -28,8 +28,6 @@ from sizing.scenario.inputs import INPUTS
 from sizing.scenario.rest import rest_of
 
 SIDEBAR = 340  # [px] wide: two boxes in a row still hold what is chosen in them
-# The inputs one moves most stand on a laptop's screen without scrolling.
-TIGHT = '<style>[data-testid="stSidebarHeader"] { height: 2.25rem; padding-block: 0.25rem; margin: 0; }</style>'
 PAGES = {
     "app.py": "Balance",
     "pages/target.py": "Target",
@@ -61,10 +59,8 @@ def show_page(title: str, body: Callable[[Scenario], None], counting: Collection
         bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
         links = bar.container(key="pages", width="content").empty()
         _tools(bar)
-    with st.sidebar:
-        st.html(TIGHT)
-        with st.container(gap="xsmall"):
-            places = draw_inputs(counting)
+    with st.sidebar, st.container(gap="xsmall"):
+        places = draw_inputs(counting)
     _live(links, places, body)
 
 
