@@ -1,23 +1,26 @@
 """Balance: how many requests run now, which pool binds, where the two curves cross, and the flag to set."""
 
+from collections.abc import Iterator
+
 import streamlit as st
 from streamlit.starlette import App
 
 from pages.parts.blocks import bar, plain, table_text
 from pages.parts.frame import show_page
 from pages.parts.guard import guarded
-from pages.parts.hardware import show_automatic
+from pages.parts.hardware import automatic_words
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented, slide
 from pages.parts.rest import asked_for_rest
-from pages.parts.words import show_words
+from pages.parts.words import Change, Fold, code, show_words, the_change
 from sizing import RefusedError, Scenario, Sizing, solve
 from sizing.answers import flip_points as flips
 from sizing.answers import limit_panel as lifts
+from sizing.answers.band import at_low_end
 from sizing.answers.recommended import Recommended, recommended
 from sizing.explain.launch_flags import environment, launch_flags, why_words
 from sizing.explain.unified_memory import COLUMNS as UNIFIED_COLUMNS
-from sizing.explain.unified_memory import UnifiedView, unified_view
+from sizing.explain.unified_memory import UnifiedView, change_under, unified_in_force
 from sizing.explain.verdict import advice, idle_words, verdict
 from sizing.explain.working import comparisons, working
 from sizing.figures import (
@@ -32,13 +35,13 @@ from sizing.figures import (
 # What may differ while the page still shows the worked example's deployment.
 EXPLORED = {"name", "L", "split", "mamba_full_memory_ratio", "max_mamba_cache_size"}
 ORIGIN = (
-    "This is the specification's worked example: Kimi-K3 at TP8 with fp8 KV. Its bytes follow from the model's "
-    "geometry, its rest from the boot log that is printed there. Put your own numbers in the sidebar."
+    "This is the worked example of the specification, Kimi-K3 at TP8 with fp8 KV: its bytes are the model's, its rest "
+    "that of the boot log printed there. Put your own numbers in the sidebar."
 )
 SCOPE = (
-    "Slots, tokens and GiB are those of one rank; so are requests under attention DP, else they are the deployment's. "
-    "The page Traffic takes lengths that differ and idle sessions. Not modelled: prefix checkpoints; the page "
-    "Reference lists all of it."
+    "Slots, tokens and GiB are those of one rank. Requests are the deployment's, under attention DP those of one rank. "
+    "For requests of many lengths and for idle sessions see Traffic; what is not modelled, such as prefix checkpoints, "
+    "stands in Reference."
 )
 
 
@@ -51,58 +54,59 @@ def balance(scenario: Scenario) -> None:
     except RefusedError as refused:
         st.error(plain(str(refused)))
         return
-    words, idle, found = verdict(sizing), idle_words(sizing), recommended(sizing)
+    safe = at_low_end(sizing)  # of an estimate; the headline and the change hold both ends
+    words, idle, found = verdict(sizing), idle_words(safe), recommended(sizing)
     where = " on each rank" if scenario.attn_dp_size > 1 else ""
-    one = unified_view(sizing) if scenario.enable_unified_memory else None
+    one = unified_in_force(sizing)
     headline = one.headline if one else words.headline
+    change = change_words(one or found, where)
     if presented():
-        st.markdown(f"# {plain(headline)}")
-        show_change(one or found, where)
+        show_words(f"# {plain(headline)}", *change, key="answer")
         show_figures({"crossing": (slide(crossing_figure(sizing)), words.text)}, key="figures")
         return
     static = (f"The static split: {words.headline}",) if one else ()
-    st.markdown(f"# {plain(headline)}\n\n{plain(' '.join((*static, *words.sentences, idle)))}")
-    show_change(one or found, where)
+    show_words(f"# {plain(headline)}\n\n{plain(' '.join((*static, *words.sentences, idle)))}", *change, key="answer")
     show_figures(
         {
             "crossing": (crossing_figure(sizing), words.text),
-            "ratio": (ratio_figure(sizing), words.text),
+            "ratio": (ratio_figure(safe), words.text),
             "memory": (memory_figure(sizing), idle),
         },
         key="figures",
         hands={
             "crossing": hand_over_context(sizing),
-            "ratio": hand_over_ratio(sizing, ratios_drawn(sizing).tolist()),
+            "ratio": hand_over_ratio(sizing, ratios_drawn(safe).tolist()),
         },
         headline="" if one else headline,  # what follows a hand is the static split
     )
-    show_automatic(scenario)
-    show_words("\n\n".join((*(unified_words(one) if one else ()), below(sizing))), key="below")
-    with st.expander("The working, with your numbers, and the specification beside the engine"):
-        show_words(folded(sizing), key="folded")
+    show_words(*under(sizing, safe, one, change_under(sizing, one) if one else found), key="under")
+
+
+def change_words(found: Recommended | UnifiedView | None, where: str) -> tuple[Change, ...]:
+    """The recommended change with its reason, and the other way, small."""
+    if found is None:
+        return ()
+    other = f" Or, to run as many: {' '.join(found.alternative)}" if found.alternative else ""
+    return (the_change(found.numbers + where, found.flag, f"{found.reason}{other}"),)
+
+
+def under(sizing: Sizing, safe: Sizing, one: UnifiedView | None, found: Recommended | None) -> Iterator[str | Fold]:
+    """What stands under the figures, and what is folded; `safe` is the sizing, at the low end of an estimate."""
+    scenario = sizing.scenario
+    yield "\n\n".join((*(unified_words(one) if one else ()), below(safe)))
+    if automatic := automatic_words(scenario):
+        yield Fold("What SGLang sets by itself", automatic)
+    yield Fold("The working, with your numbers, and the specification beside the engine", folded(safe))
     if found is not None:
-        with st.expander("The whole launch command, and why this flag"):
-            show_words(plain(why_words(sizing, found)), key="why")
-            for line in filter(None, (environment(scenario), launch_flags(sizing, found))):
-                st.code(line, language=None, wrap_lines=True)
-    st.page_link("pages/reference.py", label="What the words mean, and the measurements behind the rules")
+        lines = filter(None, (environment(scenario), launch_flags(sizing, found)))
+        whole = (plain(why_words(sizing, found)), *map(code, lines))
+        yield Fold("The whole launch command, and why this flag", "\n\n".join(whole))
 
 
 def unified_words(one: UnifiedView) -> tuple[str, ...]:
     """Static beside unified memory."""
     told = "\n".join(f"- {plain(sentence)}" for sentence in one.sentences)
     return "## Static beside unified memory", told, table_text(UNIFIED_COLUMNS, one.rows)
-
-
-def show_change(found: Recommended | UnifiedView | None, where: str) -> None:
-    """The one change: what runs before and after, the flag to copy, the reason, and the other way, small."""
-    if found is None:
-        return
-    with st.container(key="change"):
-        st.markdown(f"## {plain(found.numbers + where)}")
-        st.code(found.flag, language=None, wrap_lines=True)
-        other = f" Or, for as many: {' '.join(found.alternative)}" if found.alternative else ""
-        st.caption(plain(f"{found.reason}{other}"))
 
 
 def below(sizing: Sizing) -> str:
@@ -141,10 +145,11 @@ def limits_and_flips(sizing: Sizing) -> tuple[str, ...]:
     found = flips.flips(sizing)
     bars = {turn.quantity: bar(turn.factor) for turn in found}
     turning = [(*row, bars[row[0]]) for row in flips.flip_rows(found)]
+    whose = " of the static split" if sizing.scenario.enable_unified_memory else ""
     return (
-        "## Every limit, the smallest first",
+        f"## Every limit{whose}, the smallest first",
         table_text(lifts.COLUMNS, rows),
-        "## What turns the verdict",
+        f"## What turns the verdict{whose}",
         plain(flips.flips_words(sizing, found)),
         *([table_text((*flips.COLUMNS, "less or more, to x 16"), turning)] if turning else []),
     )

@@ -4,7 +4,6 @@ from functools import partial
 from typing import get_args
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts import state
 from pages.parts.blocks import data_table, plain, table_text, unbroken
@@ -14,17 +13,18 @@ from pages.parts.kept import KEPT, KEPT_DRAWN, forget_rows, kept_box
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented, slide
 from sizing import RefusedError, Scenario, Sizing, solve
-from sizing.answers.compare import at_best, differing_inputs, names_of, results, solved, story_of
+from sizing.answers.compare import at_best, differing_inputs, names_of, results, solved, story_of, with_this
 from sizing.answers.recommended import recommended
 from sizing.answers.sweep import SweepInput, axis_of, sweep
 from sizing.exchange.exports import context_csv, curves_json, ratio_csv, result_csv, result_json
-from sizing.exchange.link import kept_to_query, to_query
-from sizing.exchange.scenario_file import MAX_LENGTH, from_file, to_file
+from sizing.exchange.link import to_query
+from sizing.exchange.scenario_file import MAX_LENGTH, MOST, from_file, to_file
 from sizing.figures import sweep_figure, sweep_hand
 from sizing.figures.compare import compare_figure
 from sizing.scenario.inputs import changed, label
 
 SWEPT: tuple[SweepInput, ...] = get_args(SweepInput)
+ABOVE_FLAGS = 500  # [px] of the figure on a slide, above the flags of up to six
 FILE, FAULTS = "kept_file", "kept_file_faults"  # the box for a file, and what was wrong with the last one in it
 
 
@@ -33,7 +33,7 @@ def show_compare(scenario: Scenario) -> None:
     kept: list[Scenario] = state.noted_first(KEPT, [])
     with st.container():
         if kept:
-            _side_by_side(tuple(kept))
+            _side_by_side(tuple(kept), scenario)
         elif not presented():
             _invite(scenario)
     if presented() and kept:
@@ -55,8 +55,8 @@ def _invite(scenario: Scenario) -> None:
 
 
 INVITATION = (
-    "Nothing is kept yet. Keep this scenario with “Keep” at the top right, change an input, keep again: up to six "
-    "stand here on the same axes and in one table. Or begin with one of these:"
+    "Nothing is kept yet. Press “Keep” at the top right, then change an input: both stand here on the same axes and in "
+    "one table, up to six. Or begin with one of these:"
 )
 READY_CHANGE = "This scenario, as set and with the recommended change"
 READY_DCP = "Kimi-K3 at L = 32K, on dcp_size 1 and on dcp_size 4"
@@ -76,28 +76,31 @@ def _ready(scenarios: tuple[Scenario, ...]) -> None:
     _changed()
 
 
-def _side_by_side(kept: tuple[Scenario, ...]) -> None:
+def _side_by_side(kept: tuple[Scenario, ...], scenario: Scenario) -> None:
+    """What is kept and the scenario of the sidebar: what one sets last need not be kept to be compared."""
+    every = with_this(kept, scenario, MOST)
     place = st.container()
     ways = (AS_SET, AT_BEST)
     draw = partial(st.radio, "Compare them", ways, horizontal=True, label_visibility="collapsed")
     at = kept_box(COMPARE_AT, AS_SET, draw, ways)
-    scenarios = at_best(kept) if at == AT_BEST else kept
+    scenarios = at_best(every) if at == AT_BEST else every
     names, found = names_of(scenarios), solved(scenarios)
     story = story_of(names, found)
     place.markdown(f"# {plain(story)}")
     sizings = {name: item for name, item in zip(names, found, strict=True) if isinstance(item, Sizing)}
     if sizings:
-        figure = slide(compare_figure(sizings)) if presented() else compare_figure(sizings, story)
+        figure = slide(compare_figure(sizings), ABOVE_FLAGS) if presented() else compare_figure(sizings, story)
         show_figures({"compare": (figure, story)}, key="compare_figures")
     if presented():
         set_to = [(name, recommended(item)) for name, item in sizings.items()]
-        st.caption(plain("\n".join(f"{name}: {one.flag}" for name, one in set_to if one is not None)))
+        st.caption(plain(" · ".join(f"{name}: {one.flag}" for name, one in set_to if one is not None)))
         return
     columns = ("", *unbroken(names))
     parts = [table_text(columns, ((row.quantity, *row.cells) for row in results(found)))]
     if differ := differing_inputs(scenarios):
-        parts += ["## In what they differ", table_text(columns, ((row.quantity, *row.cells) for row in differ))]
-    parts.append(plain("Requests are those of the whole deployment, slots and GiB those of one rank."))
+        parts += ["## Where they differ", table_text(columns, ((row.quantity, *row.cells) for row in differ))]
+    of_this = f" {names[-1]}: the sidebar's, not kept yet." if every != kept else ""
+    parts.append(plain(f"Requests are those of the whole deployment, slots and GiB those of one rank.{of_this}"))
     st.markdown("\n\n".join(parts))
 
 
@@ -111,7 +114,6 @@ def _keep_and_load(kept: list[Scenario]) -> None:
         _rows(kept)
     save, load = st.columns(2, vertical_alignment="bottom")
     if kept:
-        _link(kept, save)
         save.download_button("Save to a file", to_file(kept), "scenarios.json", "application/json", on_click="ignore")
     title = "Load from a file (it replaces what is kept)"
     file = load.file_uploader(title, type="json", max_upload_size=1, key=FILE, on_change=_load)
@@ -144,15 +146,6 @@ def _rows(kept: list[Scenario]) -> None:
         named = changed(scenario, name=typed)
         if not isinstance(named, Scenario):
             st.error(plain("\n".join(problem.sentence for problem in named)))
-
-
-def _link(kept: list[Scenario], place: DeltaGenerator) -> None:
-    """All that is kept in one address, or a word where it does not fit."""
-    query = kept_to_query(kept)
-    if query is None:
-        place.caption("What is kept is too long for a link: hand on the file instead.")
-    else:
-        place.page_link("pages/compare.py", label="Link to all of these", query_params=to_query(kept[0]) | query)
 
 
 def _still(drawn: int) -> bool:
@@ -218,13 +211,13 @@ def _sweep(scenario: Scenario) -> None:
     else:
         alt = f"Requests that run over {label(x)} and {label(y)}."
         show_figures({"sweep": (figure, alt)}, key="sweep_figures", hands={"sweep": sweep_hand(sizing, across, up)})
-        if kept_box("sweep_rows", False, partial(st.toggle, "The same as rows to sort, search and download")):
+        if kept_box("sweep_rows", False, partial(st.toggle, "As rows, to sort, search and download")):
             data_table(sweep(scenario, across, up).frame(), key="sweep_frame")
 
 
 def _take_away(scenario: Scenario) -> None:
     """The numbers of the scenario of the sidebar as files."""
-    st.markdown("## The numbers of the scenario of the sidebar, as files")
+    st.markdown("## The numbers of this scenario, as files")
     try:
         sizing = solve(scenario)
     except RefusedError:

@@ -17,10 +17,12 @@ from pages.parts.inputs import take_inputs
 from pages.parts.kept import kept_box
 from pages.parts.paste import read_on_paste
 from pages.parts.plot import show_figures
-from pages.parts.presented import presented
+from pages.parts.presented import presented, slide
 from pages.parts.state import fill
+from pages.parts.words import show_words, the_change
 from sizing import Scenario, read_scenario
 from sizing.answers import limit_panel as lifts
+from sizing.answers.recommended import recommended
 from sizing.basics.units import count
 from sizing.bootlog import Boot
 from sizing.bootlog.diagnosis import Diagnosis, likely_model, models_that_fit, named_model, readings, settled
@@ -30,8 +32,9 @@ from sizing.exchange.answer import SizingAnswer
 from sizing.exchange.link import to_query
 from sizing.exchange.server_answer import Serving, Told, is_boot, told
 from sizing.exchange.server_words import BESIDE_COLUMNS, COLUMNS, beside_rows, measured_rows
+from sizing.explain.unified_memory import COLUMNS as UNIFIED_COLUMNS
 from sizing.explain.verdict import advice, idle_words
-from sizing.figures import occupancy_figure
+from sizing.figures import crossing_figure, occupancy_figure
 from sizing.scenario.from_model import FILLED, servable
 from sizing.scenario.inputs import LABELS, MAX_L, MAX_SLOT_BYTES
 from sizing.server.example import example
@@ -45,6 +48,7 @@ CHUNK = 2**20
 READ = "log_read"  # in the session: what was read last, and what it gave
 FILES, TEXT, COMMAND, STATE_BYTES = "log_file", "log_text", "command_text", "log_state_bytes"
 MEGABYTE = 10**6
+BELOW_WORDS = 415  # [px] of the figure on a slide
 WHAT_TO_GIVE = (
     "Give a boot log (the lines from “Load weight begin” to “max_total_num_tokens=” are enough), or what a server says "
     "while it runs: /server_info, /metrics or /v1/loads, lines of prefill and decode batches. One of them, or several "
@@ -75,12 +79,17 @@ def show_log(scenario: Scenario) -> None:
         return
     model = _model(read, command)
     found = told(read, command, scenario.L, model, **_bytes(read, command, model))
-    first.markdown(_headline(found))
     with first:
+        st.markdown(_headline(found))
+        if found.found is not None:
+            _cure(found.answer, found.found, command)
         _whose(found, read, scenario)
+    if presented():
+        _slide(found, given)
+        return
     _notices(found, read)
-    if found.found is not None:
-        _cure(found.answer, found.found, command)
+    if found.unified is not None:
+        st.markdown(f"## Static beside unified memory\n\n{table_text(UNIFIED_COLUMNS, found.unified.rows)}")
     if read.facts is not None and found.answer.serving is not None:
         if read.facts.main is not None:
             figure = occupancy_figure(read.facts, "" if given.name == PASTED else given.name)
@@ -113,6 +122,17 @@ class Given(NamedTuple):
 
     name: str
     read: Read
+
+
+def _slide(found: Told, given: Given) -> None:
+    """The one figure of a presented page: what the server did, else where the memory of the boot went."""
+    facts = given.read.facts
+    if facts is not None and facts.main is not None:
+        figure = slide(occupancy_figure(facts, "" if given.name == PASTED else given.name), BELOW_WORDS)
+        show_figures({"occupancy": (figure, found.sentences[0])}, key="occupancy")
+    elif found.found is not None and found.found.sizing is not None:
+        figure = slide(crossing_figure(found.found.sizing), BELOW_WORDS)
+        show_figures({"crossing": (figure, found.sentences[0])}, key="log_crossing")
 
 
 def _given() -> tuple[Given | None, Command | None]:
@@ -268,7 +288,8 @@ def _headline(found: Told) -> str:
     """What happened, in one line with its reasons."""
     headline, *rest = found.sentences
     sizing = found.found.sizing if found.found is not None else None
-    idle = idle_words(sizing) if sizing is not None and found.answer.flags is not None else ""
+    shown = sizing is not None and found.answer.flags is not None and found.unified is None
+    idle = idle_words(sizing) if sizing is not None and shown else ""
     return f"# {plain(headline)}\n\n{plain(' '.join((*rest, idle)).strip())}"
 
 
@@ -308,7 +329,9 @@ def _tables(boot: Boot, found: Diagnosis, answer: SizingAnswer) -> list[str]:
     ):
         parts += [f"## {title}", _list(sentences)] if sentences else []
     # Both name flags: where none are proposed, nothing below proposes any.
+    # Limits and advice are those of two pools.
     shown = found.sizing is not None and answer.flags is not None and boot.refused is None
+    shown = shown and found.sizing is not None and not found.sizing.scenario.enable_unified_memory
     rows = lifts.lift_rows(found.sizing) if shown and found.sizing is not None else []
     parts += ["## Every limit, the smallest first", table_text(lifts.COLUMNS, rows)] if rows else []
     if shown and found.sizing is not None:
@@ -324,12 +347,15 @@ def _list(sentences: tuple[str, ...]) -> str:
 def _cure(answer: SizingAnswer, found: Diagnosis, command: Command | None) -> None:
     """The flags to set, the command with them, and the way to the balance page with everything filled in."""
     if answer.flags is not None:
-        st.markdown("## The cure")
-        st.code("\n".join(_changed(answer, command)), language="diff" if answer.command else None)
+        best = recommended(found.sizing) if found.sizing is not None else None
+        numbers = best.numbers if best is not None and best.flags == answer.flags else "The cure"
+        change = "\n".join(_changed(answer, command))
+        reason = best.reason if best is not None and best.flags == answer.flags else ""
+        show_words(the_change(numbers, change, reason, language="diff" if answer.command else ""), key="change")
         if answer.command:
             st.code(answer.command, language="bash", wrap_lines=True)
             st.caption("Your command with the lines above changed, everything else as it was.")
-    if found.scenario is None:
+    if found.scenario is None or presented():
         return
     left = "; choose there what the log does not say" if found.sizing is None else ""
     label = f"Explore it on the balance page, with what was read filled in{left}"

@@ -10,7 +10,7 @@ from pages.parts.blocks import data_table, plain, table_text
 from pages.parts.frame import show_page
 from pages.parts.inputs import OWN, take_suggested
 from pages.parts.plot import show_figures
-from pages.parts.presented import presented
+from pages.parts.presented import presented, slide
 from sizing import Scenario
 from sizing.basics.units import count, number
 from sizing.exchange.link import to_query
@@ -30,6 +30,7 @@ from sizing.scenario.from_model import (
     suggested,
 )
 from sizing.scenario.inputs import DEFAULTS, read_scenario, widths_of
+from sizing.scenario.rest import checkpoint_of
 
 MAX_UPLOAD_MB = MAX_FILE_BYTES // 2**20
 # What `widths_of` takes, and the model.
@@ -37,6 +38,7 @@ COUNTING = (
     "model", "tp_size", "attn_dp_size", "dcp_size", "pp_size", "mamba_ssm_dtype", "mamba_conv_dtype", "kv_cache_dtype",
     "release", "draft_kv_layers",
 )  # fmt: skip
+BELOW_LAYERS = 318  # [px] of the figures below the layers on a slide
 MAX_NAME = 60  # characters of a name from a file
 
 
@@ -50,7 +52,7 @@ def show_model(scenario: Scenario) -> None:
         if geometry is None:
             first.info("No model is chosen: the bytes are typed in. Choose one in the sidebar, or give a config.json.")
         else:
-            _show(first, scenario, geometry, own=bool(given))
+            _show(first, scenario, geometry, given)
     except ModelRefusedError as refused:
         first.error(plain(str(refused)))
     if not presented():
@@ -125,8 +127,12 @@ def _name(scenario: Scenario, geometry: Geometry, *, own: bool) -> str:
     ]
 
 
-def _show(first: DeltaGenerator, scenario: Scenario, geometry: Geometry, *, own: bool) -> None:
-    """One model: bytes, layers, widths, formulas, and the way to the balance page. Raises ModelRefusedError."""
+def _show(first: DeltaGenerator, scenario: Scenario, geometry: Geometry, given: tuple[str | bytes, ...]) -> None:
+    """One model: bytes, layers, widths, formulas, and the way to the balance page. Raises ModelRefusedError.
+
+    `given` are the files of a model of one's own.
+    """
+    own = bool(given)
     name, widths = _name(scenario, geometry, own=own), widths_of(scenario)
     tp = widths.attn_tp_size
     steps = byte_steps(geometry, tp, widths.kv, widths.dcp_size, widths.ssm, widths.conv)
@@ -135,7 +141,23 @@ def _show(first: DeltaGenerator, scenario: Scenario, geometry: Geometry, *, own:
     first.markdown(f"# {plain(headline)}\n\n{plain(price)}")
     if note := heads_note(geometry, tp):
         first.warning(plain(f"{note[:1].upper()}{note[1:]}."))
-    _to_balance(first, scenario, geometry, bytes_here, own=own)
+    if own:
+        # With a file on how it is quantised, config.json alone does not say how weights are stored.
+        stored = checkpoint_of(given[0]) if len(given) == 1 else {}
+        _to_balance(first, scenario, geometry, bytes_here | stored)
+    else:
+        first.page_link("app.py", label="Use it on the balance page", query_params=to_query(scenario), icon="⚖️")
+    if presented():
+        drawn = slots_figure(geometry, name, widths.ssm, widths.conv), widths_figure(geometry, name)
+        show_figures(
+            {
+                "layers": (layers_figure(geometry, name), layers_in_words(geometry)),
+                "slots": (slide(drawn[0], BELOW_LAYERS), "Bytes of a slot over TP widths."),
+                "widths": (slide(drawn[1], BELOW_LAYERS), "token_equiv over TP widths and dtypes."),
+            },
+            key="model_figures",
+        )
+        return
     show_figures(
         {
             "layers": (layers_figure(geometry, name), layers_in_words(geometry)),
@@ -199,14 +221,10 @@ def _or_dash(value: int | None) -> str:
     return "-" if value is None else count(value)
 
 
-def _to_balance(
-    place: DeltaGenerator, scenario: Scenario, geometry: Geometry, bytes_here: dict[str, Any], *, own: bool
-) -> None:
-    """One button that carries the model to the balance page: by name, or a model of one's own by its bytes."""
-    if not own:
-        place.page_link("app.py", label="Use it on the balance page", query_params=to_query(scenario), icon="⚖️")
-        return
-    unstated = {name: DEFAULTS[name] for name in ("rest_gib", "rest_source")}  # the sidebar's is another model's
+def _to_balance(place: DeltaGenerator, scenario: Scenario, geometry: Geometry, bytes_here: dict[str, Any]) -> None:
+    """One button that carries a model of one's own to the balance page by its bytes."""
+    # The sidebar's are another model's.
+    unstated = {name: DEFAULTS[name] for name in ("rest_gib", "rest_source", "weights_bytes", "checkpoint")}
     values = (
         scenario.stated()
         | unstated

@@ -4,9 +4,11 @@ import streamlit as st
 
 from pages.parts.blocks import data_table, plain, table
 from pages.parts.frame import show_page
+from pages.parts.presented import presented
 from sizing import Scenario
 from sizing.explain import reference_tables as reference
 from sizing.explain.boots_tables import boots_table, fractions_table
+from sizing.releases.rules import COVERED
 from sizing.scenario.inputs import INPUTS
 
 # Tables of short cells, to be sorted, searched and downloaded; in others words wrap.
@@ -83,12 +85,13 @@ def show_reference(scenario: Scenario) -> None:
     st.title("Reference", anchor=False)
     st.markdown(
         "Two sources stand behind every number: the specification (compute-mamba-ratio, "
-        "sgl-project/sglang\\#32763) and the sizing rules of SGLang 0.5.4 to 0.5.23. Where the two differ, both are "
+        f"sgl-project/sglang\\#32763) and the sizing rules of SGLang {COVERED}. Where the two differ, both are "
         "shown."
     )
-    st.markdown(" · ".join(f"[{plain(found.title)}](#{anchor})" for anchor, found, _ in sections))
+    if not presented():
+        st.markdown(" · ".join(f"[{plain(found.title)}](#{anchor})" for anchor, found, _ in sections))
 
-    for anchor, found, sentence in sections:
+    for anchor, found, sentence in sections[:1] if presented() else sections:
         st.header(plain(found.title), anchor=anchor)
         st.markdown(plain(sentence))
         if anchor in NUMBERS:

@@ -14,6 +14,7 @@ from pages.parts.plot import show_figures
 from pages.parts.presented import presented
 from pages.parts.rest import asked_for_rest
 from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX, wanted
+from pages.parts.words import show_words, the_change
 from sizing import RefusedError, Scenario, solve
 from sizing.answers.carrying_settings import Want
 from sizing.answers.carrying_ways import CarryingWay, carrying_ways
@@ -26,10 +27,12 @@ from sizing.explain.target_words import (
     NEAR_COLUMNS,
     WAY_COLUMNS,
     carrying_headline,
+    carrying_numbers,
     carrying_rows,
     gates,
     headline,
     near_rows,
+    price_words,
     reasons,
     way_rows,
 )
@@ -54,6 +57,8 @@ def show_target(scenario: Scenario) -> None:
         first.markdown("# How many requests do you want to run?\n\nEnter a number; L is that of the sidebar.")
     if wants and not faults:
         _answer(scenario, wants, first)
+    if presented():
+        return
     _fleet(scenario)
     if scenario.model:
         alone = wants[0] if len(wants) == 1 and wants[0].L == scenario.L else None
@@ -78,9 +83,13 @@ def _answer(scenario: Scenario, wants: list[Want], first: DeltaGenerator) -> Non
     except RefusedError as refused:
         first.error(plain(str(refused)))
         return
-    first.markdown(f"# {plain(headline(answer))}\n\n{plain(reasons(answer))}")
+    with first:
+        st.markdown(f"# {plain(headline(answer))}\n\n{plain(reasons(answer))}")
+        if found:
+            cheapest = found[0]
+            numbers = carrying_numbers(scenario, cheapest)
+            show_words(the_change(numbers, " ".join(cheapest.flags), price_words(cheapest.way)), key="change")
     if found:
-        st.code(" \\\n  ".join(found[0].flags), language=None)
         _ways(found, wants)
     if answer.setting is None and (not found or not presented()):
         with st.expander("What does not carry them, and the nearest points that fit", expanded=not found):
@@ -99,7 +108,8 @@ def _ways(found: tuple[CarryingWay, ...], wants: list[Want]) -> None:
     more = f"{count(len(dearer))} dearer way{'' if len(dearer) == 1 else 's'}, and all as a table"
     with st.expander(more if dearer else "The same as a table"):
         if dearer:
-            show_figures({"ways_dearer": (ways_figure(dearer, wants, end), said)}, key="target_ways_dearer")
+            figure = ways_figure(dearer, wants, end, dearer=True)
+            show_figures({"ways_dearer": (figure, said)}, key="target_ways_dearer")
         st.markdown(table_text(CARRYING_COLUMNS, map(unbroken, carrying_rows(found))))
 
 

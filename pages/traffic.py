@@ -11,19 +11,20 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts import state
 from pages.parts.blocks import plain, table_text, unbroken
-from pages.parts.carried import TRAFFIC_LINK, fleet_link
+from pages.parts.carried import OWN_TRAFFIC, TRAFFIC_LINK
 from pages.parts.fleet import show_fleet
 from pages.parts.frame import show_page
 from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
-from pages.parts.presented import presented
+from pages.parts.presented import presented, slide
 from pages.parts.rest import asked_for_rest
+from pages.parts.words import show_words, the_change
 from sizing import Problem, RefusedError, Scenario
-from sizing.exchange.link import to_query
 from sizing.exchange.traffic_answer import traffic_json
 from sizing.figures.traffic import lengths_figure, needs_figure, overflow_figure, times_figure
 from sizing.traffic import words
 from sizing.traffic.mix import Mix
+from sizing.traffic.opened import ONE_LINE_MB
 from sizing.traffic.reading import Columns, TraceError, columns_to_name, read_trace
 from sizing.traffic.running import Traffic, carriers_of, traffic_of
 from sizing.traffic.sessions import residency, room
@@ -41,8 +42,8 @@ from sizing.traffic.workload import (
 
 SHAPES: tuple[Shape, ...] = get_args(Shape)
 KINDS = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "prom", "txt", "gz"]
-OWN = "own_traffic"  # the mix that was read, kept over page changes
 READ = "own_traffic_read"  # with which columns
+BELOW_NOTE = 430  # [px] of the figure on a slide
 UNKNOWN = "own_traffic_unknown"  # its columns, where none is known to hold lengths
 FAULT = "own_traffic_fault"  # why it could not be read
 
@@ -61,7 +62,7 @@ def show_traffic(scenario: Scenario) -> None:
         return
     state.note(TRAFFIC_LINK, workload_to_query(workload))
     mix = (_asked_for(own, boxes) if own else None) or mix_of_workload(workload)
-    stated, workload = workload, with_waiting(workload, mix.times)
+    workload = with_waiting(workload, mix.times)
     try:
         if asked_for_rest(scenario, first):
             return
@@ -71,6 +72,13 @@ def show_traffic(scenario: Scenario) -> None:
         return
     with first:
         _answer(traffic)
+    if presented():
+        show_figures(
+            {"needs": (slide(needs_figure(traffic), BELOW_NOTE), words.headline(traffic))}, key="traffic_figures"
+        )
+        return
+    with first:
+        _splits(traffic)
     with figures:
         _figures(traffic)
         _times(traffic)
@@ -84,15 +92,14 @@ def show_traffic(scenario: Scenario) -> None:
         key="traffic_fleet",
         hint=words.in_flight_words(mix.times) if mix.times else "",
     )
-    if not presented():
-        _take_away(scenario, traffic, stated)
+    data = traffic_json(traffic)
+    st.download_button("Result, JSON", data, "traffic.json", "application/json", on_click="ignore")
 
 
 def _workload(boxes: DeltaGenerator, sessions: DeltaGenerator, *, own: bool) -> Workload | list[Problem]:
     """What the boxes state, or a sentence for every fault; beside traffic of one's `own` the shape does not count."""
     first, (shape, risk, most, margin) = Workload(), boxes.columns(4)
-    if not presented():
-        sessions.markdown("## Sessions between turns")
+    sessions.markdown("## Sessions between turns")
     kept = sessions.columns(3)
     typed: dict[str, Any] = {
         "shape": kept_box(
@@ -119,12 +126,13 @@ def _typed(place: DeltaGenerator, name: str, first: str, placeholder: str | None
 def _own() -> Mix | None:
     """The traffic of a file that was given; a fault is said and the shape stands in."""
     if presented():
-        own: Mix | None = state.noted(OWN)
+        own: Mix | None = state.noted(OWN_TRAFFIC)
         return own
     file = st.file_uploader(
         "Your own requests: a trace, a benchmark's result file or a histogram (CSV, JSON lines, JSON, Parquet)",
         type=KINDS,
         max_upload_size=MAX_BYTES // 2**20,
+        help=f"Ten million requests are read, one to a line or as Parquet; JSON on one line up to {ONE_LINE_MB} MB.",
         key="traffic_file",
         on_change=_forget,
     )
@@ -132,7 +140,7 @@ def _own() -> Mix | None:
         _take(file)
     if fault := state.noted(FAULT):
         st.error(plain(fault))
-    mix: Mix | None = state.noted(OWN)
+    mix: Mix | None = state.noted(OWN_TRAFFIC)
     if mix is not None and file is None:
         st.caption(plain(f"Shown: {mix.name}."))
         st.button("Forget this traffic", on_click=_forget)
@@ -149,7 +157,7 @@ def _asked_for(own: Mix, boxes: DeltaGenerator) -> Mix:
 
 
 def _forget() -> None:
-    state.forget(OWN, READ, UNKNOWN, FAULT)
+    state.forget(OWN_TRAFFIC, READ, UNKNOWN, FAULT)
 
 
 def _take(file: Any) -> None:
@@ -162,7 +170,7 @@ def _take(file: Any) -> None:
     if (unknown and not chosen.found) or state.noted(READ) == chosen:
         return
     state.note(READ, chosen)
-    state.note(OWN, _tried(file, partial(_mix, chosen)))
+    state.note(OWN_TRAFFIC, _tried(file, partial(_mix, chosen)))
 
 
 def _tried(file: Any, read: Callable[[Path, str], Result]) -> Result | None:
@@ -217,16 +225,17 @@ def _chosen(names: list[str]) -> Columns:
 
 
 def _answer(traffic: Traffic) -> None:
-    """What runs, why, the flag to set, and every way to split."""
-    mix = traffic.mix
-    st.markdown(f"# {plain(words.headline(traffic))}\n\n{plain(words.reasons(traffic))}")
-    if mix.synthetic:
-        st.info(plain(words.synthetic(mix)))
-    elif mix.note:
-        st.info(plain(mix.note))
+    """What runs, and the flag to set."""
+    st.markdown(f"# {plain(words.headline(traffic))}")
     if best := traffic.way("best for this traffic"):
-        st.code(best.flag, language=None)
-        st.markdown(plain(words.best_words(traffic)))
+        show_words(the_change(words.change_numbers(traffic), best.flag, words.best_words(traffic)), key="change")
+    if note := words.synthetic(traffic.mix) if traffic.mix.synthetic else traffic.mix.note:
+        st.info(plain(note))
+
+
+def _splits(traffic: Traffic) -> None:
+    """Why, and every way to split."""
+    st.markdown(plain(words.reasons(traffic)))
     if said := words.admission_words(traffic):
         st.markdown(plain(said))
     st.markdown(table_text(words.way_columns(traffic), map(unbroken, words.way_rows(traffic))))
@@ -272,11 +281,8 @@ def _shifts(traffic: Traffic) -> None:
 def _sessions(traffic: Traffic, workload: Workload) -> None:
     """How many waiting sessions keep their state and KV, where some are stated."""
     if not workload.idle_sessions:
-        if not presented():
-            st.markdown("Enter how many sessions wait between turns to see how many of them keep their state and KV.")
+        st.markdown("Enter how many sessions wait between turns to see how many of them keep their state and KV.")
         return
-    if presented():
-        st.markdown("## Sessions between turns")
     if not words.keeps_sessions(traffic):
         st.markdown(plain(words.NOT_KEPT))
         return
@@ -290,14 +296,6 @@ def _sessions(traffic: Traffic, workload: Workload) -> None:
             )
         )
     )
-
-
-def _take_away(scenario: Scenario, traffic: Traffic, workload: Workload) -> None:
-    row = st.container(horizontal=True)
-    row.download_button("Result, JSON", traffic_json(traffic), "traffic.json", "application/json", on_click="ignore")
-    label = "Link to this traffic" if traffic.mix.synthetic else "Link to this page, without the requests of your file"
-    query = to_query(scenario) | workload_to_query(workload) | fleet_link()
-    row.page_link("pages/traffic.py", label=label, query_params=query)
 
 
 show_page("Traffic", show_traffic)

@@ -75,6 +75,97 @@ DOCKER = (
     "  --model-path moonshotai/Kimi-K3 --tp 8 --kv-cache-dtype=fp8_e4m3 {flag}\n"
 )
 CONFIG_SCRIPT = "sglang serve --config flags.yaml {flag}\n"
+README = """# Serve
+
+Start it with `sglang serve`, like this:
+
+```bash
+export TP=8
+python3 -m sglang.launch_server --model-path moonshotai/Kimi-K3 \\
+  --tp $TP --kv-cache-dtype fp8_e4m3 {flag}
+```
+
+```bash
+curl http://localhost:30000/v1/models
+```
+"""
+ARGS_ALONE = """kind: Pod
+spec:
+  containers:
+    - image: lmsysorg/sglang
+      args: ["--model-path=moonshotai/Kimi-K3", "--tp-size=8", "--kv-cache-dtype=fp8_e4m3", "{flag}"]
+"""
+ANCHORS = """x-common: &common
+  image: lmsysorg/sglang
+  entrypoint: ["python3", "-m", "sglang.launch_server"]
+  environment: {{TP: "8"}}
+services:
+  one:
+    <<: *common
+    command: --model-path moonshotai/Kimi-K3 --tp ${{TP}} --kv-cache-dtype fp8_e4m3 {flag}
+"""
+SHELL_IN_A_LIST = """kind: Deployment
+spec:
+  containers:
+    - command: ["/bin/sh", "-c"]
+      args: ["export TP=8 && exec sglang serve --model-path moonshotai/Kimi-K3 --tp $TP --kv-cache-dtype fp8_e4m3 {flag}"]
+"""  # noqa: E501
+DOCUMENTS = """kind: ConfigMap
+data:
+  start.sh: |
+    TP=8
+    exec sglang serve --model-path moonshotai/Kimi-K3 --tp $TP --kv-cache-dtype fp8_e4m3 {flag}
+---
+kind: Service
+spec:
+  ports: [{{port: 30000}}]
+"""
+LEADER = """kind: LeaderWorkerSet
+spec:
+  leaderWorkerTemplate:
+    size: 2
+    leaderTemplate:
+      spec:
+        containers:
+          - command: [python3, -m, sglang.launch_server, --model-path, moonshotai/Kimi-K3, --tp, "8",
+              --dist-init-addr, "$(LWS_LEADER_ADDRESS):20000", --nnodes, $(LWS_GROUP_SIZE), --node-rank,
+              $(LWS_WORKER_INDEX), --kv-cache-dtype, fp8_e4m3, {flag}]
+"""
+VALUES = """image: {{repository: lmsysorg/sglang}}
+extraArgs:
+  - --model-path=moonshotai/Kimi-K3
+  - --tp=8
+  - --kv-cache-dtype=fp8_e4m3
+  - {flag}
+"""
+WORKFLOW = """jobs:
+  serve:
+    env: {{TP: 8}}
+    steps:
+      - run: |
+          sglang serve --model-path moonshotai/Kimi-K3 --tp 8 --kv-cache-dtype fp8_e4m3 {flag} &
+          python3 -m sglang.bench_serving --num-prompts 5
+"""
+SUBSTITUTED = """services:
+  sglang:
+    environment:
+      - MODEL=moonshotai/Kimi-K3
+    command: ["bash", "-c", "exec sglang serve --model-path $$MODEL --tp ${{TP:-8}} --kv-cache-dtype fp8_e4m3 {flag}"]
+"""
+IMAGE = """FROM lmsysorg/sglang
+ENV TP=8
+ENTRYPOINT ["python3", "-m", "sglang.launch_server"]
+CMD ["--model-path", "moonshotai/Kimi-K3", "--tp", "8", "--kv-cache-dtype", "fp8_e4m3", "{flag}"]
+"""
+UNIT = """[Service]
+Environment="TP=8"
+ExecStart=/opt/venv/bin/python -m sglang.launch_server --model-path moonshotai/Kimi-K3 --tp ${{TP}} \\
+  --kv-cache-dtype fp8_e4m3 {flag}
+"""
+MAKE = """TP ?= 8
+serve:
+\tsglang serve --model-path moonshotai/Kimi-K3 --tp $(TP) --kv-cache-dtype fp8_e4m3 {flag}
+"""
 FORMS = {
     "script.sh": SCRIPT,
     "docker.sh": DOCKER,
@@ -83,7 +174,20 @@ FORMS = {
     "pod.yml": BLOCK,
     "compose.yaml": COMPOSE,
     "compose-list.yml": COMPOSE_LIST,
+    "README.md": README,
+    "args.yaml": ARGS_ALONE,
+    "anchors.yaml": ANCHORS,
+    "shell.yaml": SHELL_IN_A_LIST,
+    "documents.yaml": DOCUMENTS,
+    "leader.yaml": LEADER,
+    "values.yaml": VALUES,
+    "workflow.yml": WORKFLOW,
+    "substituted.yaml": SUBSTITUTED,
+    "Dockerfile": IMAGE,
+    "sglang.service": UNIT,
+    "Makefile": MAKE,
 }
+ONE_WORD = ("deployment.yaml", "compose-list.yml", "args.yaml", "leader.yaml", "values.yaml", "Dockerfile")
 
 
 @pytest.fixture
@@ -104,7 +208,7 @@ def checked(folder: Path, name: str, text: str, *options: str) -> int:
 @pytest.mark.parametrize(("flag", "status"), [(GOOD, 0), ("--mamba-full-memory-ratio 0.9", 1)], ids=["right", "wrong"])
 def test_every_form(form: str, flag: str, status: int, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The same flags in every form say the same: 74 run with the pin, 51 by the default ratio."""
-    flag = flag.replace(" ", "=") if form in ("deployment.yaml", "compose-list.yml") else flag
+    flag = flag.replace(" ", "=") if form in ONE_WORD else flag
     assert checked(folder, form, FORMS[form].format(flag=flag), "--wants", "9216:74") == status
     said = capsys.readouterr().out
     assert said.count("\n") == 1
@@ -119,6 +223,23 @@ def test_annotations(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith(f"::error file={folder}/two.sh,line=4::74 requests of L = 9,216 do not fit: ")
     assert second.startswith(f"::notice file={folder}/two.sh,line=7::74 requests of L = 9,216 fit.")
+
+
+@pytest.mark.parametrize(
+    ("wants", "status", "words"),
+    [
+        ("64K:26", 0, "26 requests of L = 65,536 fit."),
+        ("64K:27", 1, "26 run at L = 65,536 under unified memory; no ratio carries it; at most 26"),
+        ("9216:80", 1, "51 run at L = 9,216 under unified memory; set --enable-unified-memory --mamba-full-"),
+        ("9216:90", 1, "no ratio carries it"),
+    ],
+)  # fmt: skip
+def test_one_buffer(wants: str, status: int, words: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Under unified memory what its buffer runs counts: 17 of 64K run in the static split."""
+    text = SCRIPT.format(flag="--mamba-full-memory-ratio 0.9 --enable-unified-memory")
+    assert checked(folder, "run.sh", text, "--wants", wants) == status
+    assert words in capsys.readouterr().out
+    assert checked(folder, "run.sh", text, "--wants", wants, "--wants", "1K:1") == 2
 
 
 UNKNOWN = {
@@ -155,6 +276,10 @@ WRONG = {
     "aliases.yaml": "a: &a [x, x]\n"
     + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefghijk", "bcdefghijkl", strict=True)),
     "none.sh": "echo hello\n",
+    "commented.sh": "# sglang serve --model-path m\n",
+    "prose.md": "Run `sglang serve --model-path m`.\n",
+    "template.yaml": "args:\n{{- range .Values.args }}\n- {{ . }}\n{{- end }}\n",
+    "merged.yaml": "a: &a {<<: *a}\n",
     "empty.sh": "",
     "config.sh": "sglang serve --config bad.yaml\n",
 }
@@ -167,4 +292,4 @@ def test_what_is_no_launch_file_is_one_sentence(name: str, folder: Path, capsys:
     assert checked(folder, name, WRONG[name], "--wants", "9216:1") == 2
     captured = capsys.readouterr()
     assert (captured.out + captured.err).count("\n") == 1
-    assert "Traceback" not in captured.err
+    assert "Error)" not in captured.err

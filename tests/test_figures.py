@@ -10,7 +10,10 @@ from sizing import Scenario, Split, solve
 from sizing.answers.curves import context_grid, over_context, over_ratio
 from sizing.basics.units import GIB
 from sizing.figures import DARK, LIGHT, crossing_figure, memory_figure, painted, ratio_figure
+from sizing.figures.gpu_memory import CHARACTERS
 from sizing.figures.theme import Figure
+from sizing.models.gpus import GPUS
+from sizing.scenario.from_model import names
 
 EDGES: list[dict[str, Any]] = [
     {},
@@ -75,3 +78,13 @@ def test_memory_figure_shows_the_pieces_of_both_splits() -> None:
     for name, field in (("state in use", "state_used"), ("KV in use", "kv_used"), ("KV idle", "kv_idle")):
         expected = [getattr(split.memory, field) / GIB for split in (sizing.now, sizing.balanced)]
         assert trace(figure, name)["x"] == expected
+
+
+@pytest.mark.parametrize("gpu", [gpu.name for gpu in GPUS])
+def test_what_a_figure_is_of_stays_within_it(gpu: str) -> None:
+    """An estimate tells the most of what it is of: no line is longer than half the main column holds."""
+    model = next(name for name in names() if name.endswith("Qwen3.5-397B-A17B"))
+    sizing = solve(Scenario(model=model, gpu=gpu, tp_size=8))
+    for build in (ratio_figure, memory_figure):
+        lines = build(sizing)["layout"]["title"]["subtitle"]["text"].split("<br>")
+        assert max(map(len, lines)) <= CHARACTERS, lines

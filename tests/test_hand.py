@@ -54,7 +54,8 @@ def expected(scenario: Scenario) -> dict[str, str]:
     if band := band_of(sizing):
         low, high = (f"{runs:,}" for runs in band.runs)
         both = f"<b>{low if low == high else f'{low} to {high}'} run</b>"
-        limits = f"\nmamba clamp {now.clamp:,}, KV cap {now.kv_cap:,}" if isinstance(now, Split) else ""
+        split = band.low
+        limits = f"\nmamba clamp {split.clamp:,}, KV cap {split.kv_cap:,}" if isinstance(split, Split) else ""
         return {"headline": headline, "numbers": both + limits}
     if not isinstance(now, Split):
         return {"headline": headline, "numbers": "refused"}

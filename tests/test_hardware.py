@@ -15,6 +15,7 @@ from sizing.models.gpus import ALL_GPUS
 from sizing.scenario.inputs import changed
 from sizing.scenario.rest import rest_of
 from tests.conftest import Run
+from tests.test_pages import parts, words
 
 QWEN: dict[str, Any] = {
     "model": "Qwen/Qwen3.5-397B-A17B", "gpu": "H200", "checkpoint": "fp8", "D": 4, "L": 32_768,
@@ -152,14 +153,14 @@ def test_the_pages_show_them() -> None:
         page.query_params[name] = str(value)
     page.run()
     assert not page.exception
-    assert "What SGLang sets by itself" in [expander.label for expander in page.expander]
+    assert "What SGLang sets by itself" in [part.get("title") for part in parts(page)]
     page = page.switch_page("pages/target.py").run()
     page = page.text_input(key="target_requests").set_value("64").run()
     assert not page.exception
-    text = "\n".join(markdown.value for markdown in page.main.markdown).replace("\\", "")
+    text = words(page)
     assert hardware_headline(hardware_of(scenario(context_length=262_144)), 64) in text
     lacking = AppTest.from_file("../app.py", default_timeout=60)
     lacking.query_params["tp_size"], lacking.query_params["gpu"] = "4", "B300"
     lacking.run()
-    text = "\n".join(markdown.value for markdown in lacking.main.markdown).replace("\\", "")
+    text = words(lacking)
     assert "142.8 ± 28.3 GiB are missing on each rank" in text

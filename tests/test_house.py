@@ -6,11 +6,13 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+
+from sizing.releases.rules import LATEST, RELEASES
 
 ROOT = Path(__file__).parents[1]
 LOCKS = ("requirements.lock", "requirements-test.lock")
@@ -65,6 +67,68 @@ def test_public_names_are_documented() -> None:
     definitions = dict(public_definitions())
     assert definitions
     assert [where for where, node in definitions.items() if not ast.get_docstring(node)] == []
+
+
+def is_slots_per_request(side: ast.expr) -> bool:
+    """Whether a side of a sum is S, `rank.S` or `int(rank.S)`."""
+    inner = side.args[0] if isinstance(side, ast.Call) and side.args else side
+    return getattr(inner, "id", getattr(inner, "attr", "")) == "S"
+
+
+def sums_of_slots(module: ast.Module) -> Iterator[int]:
+    """The lines that divide by S or multiply with it; the joint solve's D / S is another sum."""
+    sums = (node for node in ast.walk(module) if isinstance(node, ast.BinOp))
+    for node in sums:
+        if isinstance(node.op, ast.FloorDiv | ast.Mult | ast.Mod) and any(
+            is_slots_per_request(side) for side in (node.left, node.right)
+        ):
+            yield node.lineno
+
+
+def said(module: ast.Module, words: str) -> Iterator[int]:
+    """The lines with a text that holds the words, docstrings left out."""
+    prose = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
+    for node in ast.walk(module):
+        if isinstance(node, ast.JoinedStr) and re.search(words, ast.unparse(node)):
+            yield node.lineno
+        if isinstance(node, ast.Constant) and id(node) not in prose and re.search(words, str(node.value)):
+            yield node.lineno
+
+
+def asked(module: ast.Module, name: str) -> Iterator[int]:
+    """The lines that ask for an attribute of this name."""
+    return (node.lineno for node in ast.walk(module) if isinstance(node, ast.Attribute) and node.attr == name)
+
+
+HOMES: dict[str, tuple[tuple[str, ...], Callable[[ast.Module], Iterator[int]]]] = {
+    # specification.py holds the closed forms as they are published
+    "slots to requests and back": (("engine/request_slots.py", "specification.py"), sums_of_slots),
+    "their words": (
+        ("engine/request_slots.py",),
+        lambda module: said(module, r"K // S|\bx S\b|// S\b|(//|\bx)( S)? {[\w.]*\bS}"),
+    ),
+    "the padding slot": (("engine/padding.py",), lambda module: asked(module, "charges_padding")),
+    "the releases that are covered": (
+        ("releases/rules.py",),
+        lambda module: said(module, rf"{RELEASES[0]} to {LATEST}|RELEASES\[0\]}} to"),
+    ),
+    "how drafts are charged": (
+        ("engine/draft_rules.py", "releases/rules.py"),
+        lambda module: said(module, "^(in every slot|before the split|joint)$"),
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", HOMES)
+def test_a_rule_stands_in_its_home(rule: str) -> None:
+    """What changes a rule changes one file: nowhere else in the core and the pages is it asked or worded anew."""
+    homes, found_in = HOMES[rule]
+    files = [ROOT / "app.py", *(ROOT / "pages").rglob("*.py"), *(ROOT / "sizing").rglob("*.py")]
+    found = {file: [*found_in(ast.parse(file.read_text()))] for file in files}
+    assert all(found[ROOT / "sizing" / home] for home in homes), "the test finds the rule where it is"
+    assert {f"{file.relative_to(ROOT)}": lines for file, lines in found.items() if lines}.keys() == {
+        f"sizing/{home}" for home in homes
+    }, found
 
 
 def test_readme_names_every_page() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sizing.bootlog import read_text
-from sizing.bootlog.ranks import POSSIBLE
 from sizing.command import read_command
+from sizing.engine.slots_per_request import POSSIBLE
 from sizing.exchange.log_answer import log_answer
 from sizing.scenario.from_model import named_in
 

@@ -2,15 +2,20 @@
 
 import json
 import re
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from sizing.basics.units import count
 from sizing.server.example import FILE, example
+from sizing.server.texts import read_texts
 from tests.server_simulation import example_log
 from tests.server_texts import Server
+from tests.test_pages import codes
+from tests.test_pages import words as words_of
 from tests.test_server_simulation import SETTINGS, hour, starved
+from tests.test_unified import BOOT
 
 TIMEOUT = 120
 STARVED = {
@@ -28,10 +33,9 @@ def page() -> AppTest:
 
 
 def words(page: AppTest) -> str:
-    """All words of the page, with the escapes of Markdown taken out."""
+    """All words of the page, which shows no fault of its own."""
     assert not page.exception
-    shown = [element.value for element in page.main if hasattr(element, "value") and isinstance(element.value, str)]
-    return "\n".join(shown).replace("\\", "")
+    return words_of(page)
 
 
 def paste(page: AppTest, text: str, command: str = "") -> str:
@@ -75,7 +79,7 @@ def test_the_example_is_tried_with_one_click(page: AppTest) -> None:
     assert "# State pool full 80 % of the time, KV never above 47 %: r = 2.2045 runs 74 at L = 9,216" in said
     assert "Only L = 9,216 comes from the sidebar" in said
     assert "S = 5 counts one more, the peak between prefill and decode" in said
-    (changed,) = [code.value for code in page.code if code.language == "diff"]
+    (changed,) = codes(page)
     command, recorder = [code.value for code in page.code if code.language == "bash"]
     assert changed.splitlines() == ["- --mamba-full-memory-ratio 0.9", "+ --mamba-full-memory-ratio 2.2045"]
     assert command == example().command.replace("ratio 0.9", "ratio 2.2045")
@@ -115,3 +119,27 @@ def test_the_end_of_a_server_is_explained(page: AppTest) -> None:
     lines = hour("state").lines[-40_000:].partition("\n")[2]
     said = paste(page, f"{json.dumps(server.info())}\n{lines}AssertionError: Can not alloc mamba cache\n")
     assert "set --max-mamba-cache-size to at least 51 x 5 + 1 = 256." in said
+
+
+def test_a_server_with_one_buffer_is_read_once(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Static beside unified on the page, and the change of the one buffer alone; what was pasted is read once, however
+    often the page runs again.
+    """
+    read: list[int] = []
+
+    def counted(*given: Any) -> Any:
+        read.append(1)
+        return read_texts(*given)
+
+    monkeypatch.setattr("sizing.server.texts.read_texts", counted)
+    said = paste(page, BOOT)
+    for L in ("16384", "65536", "16384"):
+        page.text_input(key="L").set_value(L)
+        said = words(page.run())
+    assert len(read) == 1
+    assert "# 94 requests run under unified memory at L = 16,384, 94 in the static split." in said
+    assert "## Static beside unified memory" in said
+    assert "| requests that run at L = 16,384 | 94 | 94 |" in said
+    assert "--enable-unified-memory\n--mamba-full-memory-ratio 1.1773" in said
+    assert "Every limit" not in said
+    assert "Predicted beside measured" not in said

@@ -13,16 +13,20 @@ from pathlib import Path
 from hypothesis import given
 
 from sizing import Scenario, Sizing, Split, solve
-from sizing.answers.compare import BEST, results, solved
+from sizing.answers.carrying_settings import Want
+from sizing.answers.compare import BEST, at_best, results, solved
 from sizing.answers.limit_panel import lifts
 from sizing.answers.recommended import Recommended, recommended, recommended_split, spared
 from sizing.answers.solve import solve_now
+from sizing.answers.target import aim, most_spared
 from sizing.bootlog import read_text
 from sizing.exchange.exports import result_json
 from sizing.exchange.log_answer import log_answer
 from sizing.exchange.sizing_answer import sizing_answer
 from sizing.explain.launch_flags import launch_flags
 from sizing.explain.verdict import advice, verdict
+from sizing.figures import crossing_figure, memory_figure, ratio_figure
+from sizing.scenario.inputs import MAX_REQUESTS
 from sizing.scenario.rest import ends_of
 from sizing.sheet import sheet_of
 from tests.test_printed_flags import held, runs, with_flags
@@ -64,6 +68,7 @@ def test_every_place_names_the_one_change_and_it_solves(scenario: Scenario) -> N
     assert printed["recommended"]["flags"] == list(found.flags)
     assert sizing_answer(sizing).flags == (found.flags if found.change else None)
     check_comparison(scenario, found)
+    check_target(scenario, found)
     copied = launch_flags(sizing, found)
     assert all(flag in copied for flag in found.flags)
     check_sheet(scenario, found)
@@ -97,6 +102,16 @@ def check_comparison(scenario: Scenario, found: Recommended) -> None:
     assert rows[BEST] == f"{found.after[0] * scenario.attn_dp_size:,}"
 
 
+def check_target(scenario: Scenario, found: Recommended) -> None:
+    """The most that fits with a slot to spare is what the change runs, where no estimate of the engine's caps it."""
+    there = solve_now(found.scenario)
+    assert isinstance(there, Split)
+    if any(limit.requests <= there.runs for limit in there.limits if limit.name in ("estimate", "tokens // 2")):
+        return
+    answer = aim(scenario, [Want(L=scenario.L, requests=MAX_REQUESTS)])
+    assert most_spared(answer.here, answer.wants) == (found.after[0] * scenario.attn_dp_size,)
+
+
 def check_sheet(scenario: Scenario, found: Recommended) -> None:
     """The block to copy, and every flag of the sheet with a number beside it."""
     sheet = sheet_of(scenario, on=date(2026, 1, 1))
@@ -115,8 +130,18 @@ def test_both_ends_of_an_estimate_are_those_of_solve() -> None:
     assert found is not None
     assert ends is not None
     assert found.before == tuple(runs(end) for end in ends)
+    assert found.before is not None
     assert found.after == tuple(runs(found.scenario.model_copy(update={"rest_gib": end.rest_gib})) for end in ends)
     assert f"{found.flag}: 456 to 466 → " in verdict(solve(scenario)).text
+    low, kept = ends[0], (scenario, Scenario())
+    rows = {row.quantity: row.cells[0] for row in results(solved(kept))}
+    split = solve(low).now
+    assert isinstance(split, Split)
+    assert (rows["K, state slots"], rows["KV cap at L"]) == (f"{split.slots:,}", f"{split.kv_cap:,}")
+    assert rows[BEST] == f"{found.after[0]:,}"
+    assert [row.cells[0] for row in results(solved(at_best(kept)))][:3:2] == [f"{found.after[0]:,}", "as set"]
+    for draw in (crossing_figure, ratio_figure, memory_figure):
+        assert f"<b>{found.before[0]}" in json.dumps(draw(solve(scenario)))
 
 
 def test_a_log_gets_the_same_change() -> None:

@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.parts.inputs import SPLITS
+from pages.parts.inputs import FOLD, SPLITS
 from pages.parts.state import TYPED
+from pages.parts.words import FENCE
 from sizing import RefusedError, Scenario, solve
 from sizing.answers.recommended import recommended
 from sizing.explain.verdict import verdict
 from sizing.figures import crossing_figure, memory_figure, ratio_figure
+from sizing.scenario.inputs import INPUTS
+from sizing.scenario.registry import OPEN
 
 TIMEOUT = 30  # seconds; the harness gives three unless told otherwise, and slow machines need more
 
@@ -26,19 +29,24 @@ def balance() -> AppTest:
 def words(page: AppTest) -> str:
     """All words of the main column, with the escapes of Markdown taken out."""
     shown = [element.value for element in page.main if hasattr(element, "value") and isinstance(element.value, str)]
-    shown += [data["markdown"] for data in components(page) if "markdown" in data]
-    return "\n".join(shown).replace("\\", "")
+    return "\n".join(shown + [text for part in parts(page) for text in part.values()]).replace("\\", "")
 
 
 def components(page: AppTest) -> list[dict[str, Any]]:
     """What each of the page's own components is given."""
-    found = [json.loads(component_data(component)) for component in page.get("bidi_component")]
-    return [data for data in found if "presented" not in data]  # the frame's own
+    found = [json.loads(component_data(component) or "{}") for component in page.get("bidi_component")]
+    return [data for data in found if not data.keys() & {"presented", "pages"}]  # the frame's own
+
+
+def parts(page: AppTest) -> list[dict[str, str]]:
+    """The words that follow a slider, part by part."""
+    return [part for data in components(page) for part in data.get("parts", [])]
 
 
 def codes(page: AppTest) -> list[str]:
-    """What there is to copy in the main column, without the address that the bar shows."""
-    return [code.value for code in page.main.code if "--" in code.value or code.value.startswith("export")]
+    """What there is to copy in the words that follow a slider."""
+    blocks = [block for part in parts(page) for block in part["markdown"].split("\n\n")]
+    return [block.partition("\n")[2] for block in blocks if block.startswith(FENCE)]
 
 
 def component_data(component: Any) -> str:
@@ -64,8 +72,18 @@ def held(name: str, value: object) -> object:
     return "" if value is None else str(value)
 
 
+def unfold(page: AppTest, *names: str) -> None:
+    """Open the groups of these inputs, as a click on their titles does."""
+    closed = {INPUTS[name].group for name in names}.difference(OPEN)
+    for group in closed:
+        page.session_state[FOLD.format(group)] = True
+    if closed:
+        page.run()
+
+
 def set_to(page: AppTest, **values: object) -> AppTest:
-    """The page after its inputs were set, as moving widgets does."""
+    """The page after its inputs were set, as moving widgets does, in groups that are unfolded for it."""
+    unfold(page, *values)
     for name, value in values.items():
         page.session_state[name] = held(name, value)
     return page.run()
@@ -79,7 +97,7 @@ def test_the_page_opens_on_the_worked_example(balance: AppTest) -> None:
     assert "51 requests run at L = 9,216: the state pool binds." in words(balance)
     assert "51 → 74 run" in words(balance)
     assert codes(balance)[0] == "--mamba-full-memory-ratio 2.2045"
-    assert "Or, for as many: --max-mamba-cache-size 371" in words(balance)
+    assert "Or, to run as many: --max-mamba-cache-size 371" in words(balance)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +140,7 @@ def test_without_plotly_js_words_and_tables_stand(tmp_path: Path, monkeypatch: p
     assert not page.exception
     (said,) = [warning.value.replace("\\", "") for warning in page.warning]
     assert said.startswith("No figures: plotly.min.js is missing")
-    assert [code.value for code in page.code] == [code.value for code in whole.code]
+    assert codes(page) == codes(whole)
     assert words(page).replace(said, "").split() == words(whole).split()
 
 

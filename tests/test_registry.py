@@ -19,6 +19,7 @@ from sizing.releases.flags import engine_flags
 from sizing.scenario.inputs import DEFAULTS, FIELDS, INPUTS, flag_text, read_scenario
 from sizing.scenario.registry import CONDITIONS, Condition, Group
 from sizing.sheet.inputs import counts
+from tests.test_pages import unfold
 
 ROOT = Path(__file__).parents[1]
 every = pytest.mark.parametrize("name", FIELDS)
@@ -160,6 +161,7 @@ def opened(file: str, **query: str) -> AppTest:
     for name, value in query.items():
         page.query_params[name] = value
     page.run()
+    unfold(page, *INPUTS)
     return page if file == "app.py" else page.switch_page(file).run()
 
 

@@ -2,26 +2,33 @@
 
 import gzip
 import json
+from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sizing import Scenario, Split, solve
+from sizing import RefusedError, Scenario, Sizing, Split, solve
+from sizing.answers.recommended import recommended
 from sizing.command import read_command
+from sizing.engine.resolve import resolution
 from sizing.engine.unified import unified
 from sizing.exchange.answer import Measured
 from sizing.exchange.server_answer import Told, serving, told
-from sizing.releases.rules import RELEASES
+from sizing.explain.unified_memory import unified_in_force
+from sizing.releases.flags import has_flag
+from sizing.releases.rules import RELEASES, Release, rules_of
 from sizing.server import ServerFacts, batches, read_server, read_server_chunks
 from sizing.server.beside import beside
 from sizing.server.inputs import ServerInputs, boot_lines, inputs_of_server, rows_of
 from sizing.server.said import MAX_JSON
 from sizing.server.texts import read_texts
 from sizing.server.verdict import verdict
-from tests.server_texts import ASSERTIONS, UNIFIED, Moment, Server, pretty, since
+from tests.server_texts import ASSERTIONS, UNIFIED, Moment, Server, Values, pretty, since
 
 GOLDEN = Path(__file__).parent / "golden"
+BEGIN = 1_768_471_200  # 2026-01-15 10:00:00 UTC [s since 1970]
 MOMENTS = [Moment(second, 51, 9 - second % 3, 478_691 + 51 * second, 204, 20) for second in range(12)]
 
 
@@ -357,9 +364,13 @@ def test_mixed_in_one_text() -> None:
         lambda line: json.dumps({"log": line, "stream": "stderr"}) + "\n",
         lambda line: line.replace("\n", "\r\n"),
         lambda line: line.replace(" TP0]", ".123 TP0]"),
+        lambda line: line.replace("cuda graph", "npu graph"),  # sgl-project/sglang#30047
+        lambda line: line.replace(" TP0]", ".010 PP0 TP0 EP0]"),
+        lambda line: "Sep 08 00:21:09 gpu1 python3[123]: " + line,
+        lambda line: "[pod/sglang-0/sglang] 2026-01-15T10:00:00.123456789Z " + line,
         lambda line: line,
     ],
-    ids=["compose", "colours", "docker", "windows", "milliseconds", "plain"],
+    ids=["compose", "colours", "docker", "windows", "ms", "npu", "stages", "journal", "kubectl", "plain"],
 )
 def test_collectors(wrap: Any) -> None:
     """What a collector makes of a line does not change what it says."""
@@ -371,6 +382,39 @@ def test_collectors(wrap: Any) -> None:
     packed = read_server_chunks([gzip.compress(text.encode())])
     assert packed is not None
     assert packed.main == found
+
+
+DATES = (
+    "%a %b %d %H:%M:%S UTC %Y",
+    "%a %b %d %I:%M:%S %p UTC %Y",
+    "%a, %d %b %Y %H:%M:%S +0000",
+    "%Y-%m-%dT%H:%M:%S+00:00",
+)
+
+
+@pytest.mark.parametrize("mark", [*(f"{date}\n" for date in DATES), "==== %s ====\n", "%s\n"])
+def test_scrapes_of_any_loop(mark: str) -> None:
+    """What `date` prints before a scrape is its time; scrapes out of order are put in order, and a counter that a new
+    start set to 0 goes on from there.
+    """
+    counter = (5, 5, 9, 9, 0, 0, 2, 2, 2, 3, 3, 3)
+    text = [
+        datetime.fromtimestamp(BEGIN + at.second, UTC).strftime(mark.replace("%s", str(BEGIN + at.second)))
+        + Server().scrape(at, mark=False, retracted=count)
+        for at, count in zip(MOMENTS, counter, strict=True)
+    ]
+    for order in (text, text[::-1], text[1::2] + text[::2]):
+        facts = read("".join(order))
+        assert facts.main is not None
+        assert (facts.main.samples, facts.main.seconds) == (12, 11)
+        assert facts.retracted == 4 + 3
+        assert [point.queued for point in facts.main.points] == [moment.queued for moment in MOMENTS]
+
+
+def test_the_old_answer_of_load_says_who_waits() -> None:
+    """/get_load has the queue, and nothing of a pool."""
+    answer = [{"dp_rank": 0, "num_reqs": 60, "num_waiting_reqs": 9, "num_tokens": 478_691}]
+    assert verdict(read(json.dumps(answer) + "\n")).startswith("9 requests waited at most; which pool was short is not")
 
 
 def test_chunks_of_any_size_are_one_text() -> None:
@@ -495,3 +539,66 @@ def test_nothing_is_nothing() -> None:
         "9" * MAX_JSON,
     ):
         assert read_server(text) is None
+
+
+KIMI = {"model": "moonshotai/Kimi-K3", "tp_size": 8}
+QWEN = {"model": "Qwen/Qwen3-Next-80B-A3B-Instruct", "tp_size": 4, "kv_cache_dtype": "bfloat16"}
+DEPLOYMENTS: tuple[Values, ...] = (
+    {}, {"attn_dp_size": 2}, {"attn_dp_size": 2, "max_running_requests": 100}, {"pp_size": 2}, {"dcp_size": 4},
+    {"disable_radix_cache": True}, {"max_running_requests": 30}, {"split": "pin", "max_mamba_cache_size": 200},
+    {"mamba_ssm_dtype": "bfloat16"}, {"kv_cache_dtype": "bfloat16"}, {"kv_cache_dtype": "fp8_e4m3"},
+    {"D": 4, "speculative_algorithm": "EAGLE"}, {"enable_unified_memory": True},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_server_info_of_every_deployment(release: Release) -> None:
+    """What a solved deployment says of itself comes out again: K, S, what runs, and the change to make."""
+    met = 0
+    for model, more in product((KIMI, QWEN), DEPLOYMENTS):
+        scenario = Scenario.model_validate({**model, "rest_gib": 40, "L": 16_384, "release": release, **more})
+        flags = {name: f"--{name.replace('_', '-')}" for name in more if name not in ("D", "attn_dp_size", "split")}
+        own_draft = model is QWEN  # a draft model's bytes are in no field of a server
+        if not all(has_flag(release, flag) for flag in flags.values()) or ("D" in more and not own_draft):
+            continue
+        try:
+            sizing = solve(scenario)
+        except RefusedError:
+            continue
+        if not isinstance(sizing.now, Split):
+            continue
+        found = told(read_texts([[json.dumps(info_of(sizing, sizing.now)).encode()]]), None, 16_384).answer
+        one, change = unified_in_force(sizing), recommended(sizing)
+        chosen = one or change
+        flags_to_set = chosen.flags if chosen is not None and chosen.change else None
+        runs = one.runs if one else sizing.now.runs
+        assert (found.slots, found.S, found.runs, found.flags) == (sizing.now.slots, sizing.S, runs, flags_to_set), more
+        met += 1
+    assert met >= 6
+
+
+def info_of(sizing: Sizing, now: Split) -> Values:
+    """The answer of /server_info of a deployment, with the arguments that its release has."""
+    scenario, rules = sizing.scenario, rules_of(sizing.scenario.release)
+    release, ranks = scenario.release, scenario.attn_dp_size
+    tokens = now.kv_tokens if rules.prints_logical_tokens else now.kv_rows
+    arguments: Values = {
+        "model_path": scenario.model, "dp_size": ranks, "enable_dp_attention": ranks > 1,
+        "speculative_algorithm": scenario.speculative_algorithm if scenario.D else None,
+        "speculative_num_draft_tokens": scenario.D or None, "mamba_radix_cache_strategy": "auto",
+        "mamba_scheduler_strategy": "auto",
+        **{
+            name: getattr(scenario, name)
+            for name in (
+                "tp_size", "pp_size", "dcp_size", "page_size", "kv_cache_dtype", "mamba_ssm_dtype",
+                "disable_radix_cache", "max_running_requests", "max_mamba_cache_size", "enable_unified_memory",
+            )
+        },
+    }  # fmt: skip
+    info = Server(release, slots=now.slots, tokens=tokens, limit=now.admitted).info(**arguments)
+    newer = ("dcp_size", "enable_unified_memory", "mamba_radix_cache_strategy", "mamba_scheduler_strategy")
+    absent = [name for name in newer if not has_flag(release, f"--{name.replace('_', '-')}")]
+    inner = {name: value for name, value in info["internal_states"][0].items() if name not in absent}
+    size = (now.kv_rows + scenario.page_size) * resolution(scenario).costs.target_token / 2**30
+    inner["memory_usage"]["kvcache"] = round(size, 3 if since(release, "0.5.17") else 2)
+    return {name: value for name, value in info.items() if name not in absent} | {"internal_states": [inner] * ranks}

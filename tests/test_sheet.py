@@ -16,7 +16,7 @@ import pytest
 from sizing import RefusedError, Scenario, Sizing, Split, solve
 from sizing.answers.carrying_settings import Want
 from sizing.answers.compare import differing_inputs, names_of, results, solved
-from sizing.answers.flip_points import flips
+from sizing.answers.flip_points import flips, flips_words
 from sizing.answers.limit_panel import lift_rows
 from sizing.answers.recommended import recommended
 from sizing.answers.target import aim
@@ -129,11 +129,14 @@ def test_every_number_is_the_solve_s(values: dict[str, Any]) -> None:
         assert sentence in sheet.words
     rows = set(sheet.rows)
     assert set(lift_rows(sizing)) <= rows
-    for turn in flips(sizing):
+    turns = flips(sizing)
+    if turns:
+        assert flips_words(sizing, turns) in sheet.words
+    for turn in turns:
         if turn.then:
             assert any(row[:3] == (turn.quantity, turn.now, turn.flips_at) for row in rows)
         else:
-            assert f"{turn.quantity} ({turn.flips_at})" in sheet.words
+            assert turn.quantity in flips_words(sizing, turns)
     for item in advice(sizing):
         assert f"{item.topic}. {item.text}" in sheet.words
     for step in working(sizing):

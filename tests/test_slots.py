@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sizing import RefusedError, Scenario
@@ -29,6 +30,26 @@ def test_s_table(flags: dict[str, Any], S: int, S_with_skip: int) -> None:
     """Each row of the specification's table, without and with the decode-lock skip."""
     assert slots_per_request(Scenario(**flags)) == S
     assert slots_per_request(Scenario(**flags, skip_decode_lock=True)) == S_with_skip
+
+
+# Flags, S, the requests that 257 slots admit, and the fewest slots of 51 requests without and with the one to spare:
+# engine-sizing.md section 7; the spare slot is for sgl-project/sglang#37066, #37074.
+REQUEST_SLOTS = [
+    pytest.param({"disable_radix_cache": True}, 1, 257, 51, 51, id="radix cache off"),
+    pytest.param({**NO_BUFFER, **OVERLAP_OFF, "page_size": 1}, 3, 85, 153, 154, id="no_buffer"),
+    pytest.param(LAZY, 4, 64, 204, 205, id="extra_buffer_lazy"),
+    pytest.param(EXTRA, 5, 51, 255, 256, id="extra_buffer"),
+]
+
+
+@pytest.mark.parametrize(("flags", "S", "requests", "slots", "spared"), REQUEST_SLOTS)
+def test_slots_to_requests_and_back(flags: dict[str, Any], S: int, requests: int, slots: int, spared: int) -> None:
+    """Both ways, over numbers as over arrays; the fewest slots admit so many requests and one slot less does not."""
+    each = resolve(Scenario(**flags)).request_slots
+    assert (each.S, each.requests(257), each.slots(51), each.slots(51, spare=True)) == (S, requests, slots, spared)
+    assert list(np.asarray(each.requests(np.array([slots - 1, slots])))) == [50, 51]
+    assert list(np.asarray(each.slots(np.array([51, 52])))) == [slots, each.slots(52)]
+    assert [each.is_tight(slots, 51), each.is_tight(spared, 51)] == [spared > slots, False]
 
 
 @pytest.mark.parametrize("flags", [EXTRA, LAZY, NO_BUFFER, {**LAZY, **OVERLAP_OFF}, {**LAZY, "pp_size": 2}])

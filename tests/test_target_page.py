@@ -14,6 +14,7 @@ from sizing.exchange.scenario_file import to_file
 from sizing.explain.target_words import way_rows
 from sizing.sheet import sheet_of
 from tests.conftest import Run
+from tests.test_pages import codes, words
 
 TIMEOUT = 30  # seconds; the harness gives three unless told otherwise
 
@@ -22,12 +23,6 @@ TIMEOUT = 30  # seconds; the harness gives three unless told otherwise
 def page() -> AppTest:
     """The page, opened without a link."""
     return AppTest.from_file("../app.py", default_timeout=TIMEOUT).run().switch_page("pages/target.py").run()
-
-
-def words(page: AppTest) -> str:
-    """All words of the page, with the escapes of Markdown taken out."""
-    shown = [element.value for element in page.main if hasattr(element, "value") and isinstance(element.value, str)]
-    return "\n".join(shown).replace("\\", "")
 
 
 def ask(page: AppTest, requests: str, more: str = "") -> AppTest:
@@ -53,7 +48,7 @@ def test_a_target_that_fits_names_the_flags(page: AppTest) -> None:
     assert "64 requests of L = 9,216 fit." in text
     setting = aim(Scenario(), [Want(L=9216, requests=64)]).setting
     assert setting is not None
-    assert page.main.code[0].value == " \\\n  ".join(setting.flags)
+    assert codes(page)[0] == " \\\n  ".join(setting.flags)
     now = solve(setting.scenario).now
     assert getattr(now, "runs", 0) >= 64
 

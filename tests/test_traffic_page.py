@@ -13,6 +13,7 @@ from sizing.traffic.mix import mix_of_lengths
 from sizing.traffic.running import Traffic, traffic_of
 from sizing.traffic.workload import Workload, mix_of_workload, workload_to_query
 from tests.conftest import Run
+from tests.test_pages import codes
 
 TIMEOUT = 60  # seconds; the harness gives three unless told otherwise
 
@@ -49,7 +50,7 @@ def test_it_opens_on_traffic_that_is_called_synthetic(opened: AppTest) -> None:
     assert f"# {words.headline(traffic)}" in said(opened)
     best = traffic.way("best for this traffic")
     assert best is not None
-    assert next(code.value for code in opened.code if code.value.startswith("--")) == best.flag
+    assert codes(opened)[0] == best.flag
 
 
 def test_every_table_is_the_cores(opened: AppTest) -> None:
@@ -102,7 +103,7 @@ def test_a_wrong_box_is_one_sentence(key: str, typed: str, sentence: str) -> Non
     app.text_input(key=f"traffic_{key}").set_value(typed).run()
     assert not app.exception
     assert [error.value.replace("\\", "") for error in app.error] == [sentence]
-    assert not [code for code in app.code if code.value.startswith("--")]
+    assert not codes(app)
 
 
 def test_sessions_between_turns_bind_residency() -> None:
@@ -150,7 +151,7 @@ def test_flags_that_are_refused_are_the_engines_sentence() -> None:
     app = page({"mamba_radix_cache_strategy": "no_buffer"})
     assert not app.exception
     assert "SGLang would refuse to start" in app.error[0].value.replace("\\", "")
-    assert not [code for code in app.main.code if "--" in code.value]  # but the link of this page
+    assert not codes(app)
 
 
 def test_boxes_stay_over_a_page_change() -> None:
@@ -175,7 +176,7 @@ def test_the_command_says_the_same(sizing_command: Run) -> None:
 @pytest.mark.parametrize(
     ("stated", "sentence"),
     [
-        ({}, "51 requests of this traffic run at 1 % risk, the best split runs 77 (78 with no slot to spare)."),
+        ({}, "51 requests of this traffic run at 1 % risk, the best split runs 77, 78 with no slot to spare."),
         (
             {"max_mamba_cache_size": 386},
             "77 requests of this traffic run at 1 % risk, and no split with a slot to spare runs more.",

@@ -428,6 +428,15 @@ def test_a_file_too_large(tmp_path: Path) -> None:
     )
 
 
+def test_json_on_one_line_that_memory_does_not_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said how to write it; the page says the limit beforehand."""
+    monkeypatch.setattr("sizing.traffic.opened.MEMORY", "24MB")
+    rows = ",".join(f'{{"input": {at % 9999 + 1}, "output": {at % 999 + 1}}}' for at in range(200_000))
+    assert refusal(saved(tmp_path, f"[{rows}]", "one.json")) == (
+        "does not fit into 24MB of memory while it is read: write one request a line, as CSV or JSON lines."
+    )
+
+
 def test_a_small_file_that_unpacks_to_a_large_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unpacking stops at the bound."""
     path = saved(tmp_path, gzip.compress(b"input,output\n" + b"1,1\n" * 2**20), "bomb.gz")

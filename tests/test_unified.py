@@ -1,6 +1,7 @@
 """Unified memory: the released engine's own totals, what follows from them by reading, and what always holds."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sizing import RefusedError, Scenario, Split, solve
+from sizing.answers.recommended import recommended
 from sizing.answers.solve import solve_now
 from sizing.answers.unified_curves import unified_over_context, unified_over_ratio
+from sizing.cli.main import main
+from sizing.command import read_command
 from sizing.engine.resolve import resolution
 from sizing.engine.unified import (
     BYTES_SINCE,
@@ -23,11 +27,15 @@ from sizing.engine.unified import (
     runs_over_slots,
     unified,
 )
-from sizing.explain.unified_memory import unified_view
+from sizing.exchange.server_answer import told
+from sizing.exchange.sizing_answer import sizing_answer
+from sizing.explain.unified_memory import change_under, unified_view
 from sizing.figures import crossing_figure, ratio_figure
 from sizing.releases.flags import has_flag
 from sizing.releases.rules import RELEASES, at_least
+from sizing.server.texts import read_texts
 from tests.release_cases import OTHER_FILE, ReleaseCase, read_cases
+from tests.server_texts import UNIFIED, Moment, Server
 
 
 def unified_cases() -> list[Any]:
@@ -266,3 +274,114 @@ def test_the_best_ratio_is_what_it_says() -> None:
     assert again is not None
     assert again.runs == view.best.runs > view.runs
     assert view.numbers == f"{view.runs:,} → {view.best.runs:,} run"
+
+
+ARGUMENTS = {
+    "model_path": "org/unknown-hybrid", "tp_size": 8, "pp_size": 1, "dp_size": 1, "dcp_size": 1, "page_size": 1,
+    "mem_fraction_static": 0.85, "max_running_requests": None, "max_total_tokens": None, "max_mamba_cache_size": None,
+    "mamba_full_memory_ratio": 0.9, "mamba_ssm_dtype": None, "kv_cache_dtype": "auto", "context_length": 262_144,
+    "mamba_radix_cache_strategy": "extra_buffer", "disable_radix_cache": False, "disable_overlap_schedule": False,
+    "speculative_algorithm": None, "disaggregation_mode": "null", "enable_dp_attention": False,
+    "enable_unified_memory": True,
+}  # fmt: skip
+COMMAND = (
+    "sglang serve --model-path org/unknown-hybrid --tp 8 --page-size 1 --mamba-radix-cache-strategy extra_buffer "
+    "--mamba-full-memory-ratio 0.9"
+)
+KIMI = "sglang serve --model-path moonshotai/Kimi-K3 --tp 8 --page-size 64 --kv-cache-dtype fp8_e4m3"
+INFO = json.dumps(Server().info(enable_unified_memory=True)) + "\n"
+SCRAPES = "".join(Server().scrape(Moment(second, 51, 9, 478_691, 204, 3)) for second in range(0, 600, 60))
+BOOT = f"[2026-01-15 10:00:00] server_args={ARGUMENTS!r}\n{UNIFIED}"
+LINES = "".join(
+    Server(slots=999, tokens=3_142_583, limit=94).decode(Moment(second, 94, 9, 94 * 16_384, 94 * 4))
+    for second in range(0, 600, 20)
+)
+OWN_INFO = {**ARGUMENTS, "kv_cache_dtype": "auto"}
+INFO_OF_BOOT = json.dumps(Server(slots=472, tokens=1_658_616, limit=94).info(**OWN_INFO)) + "\n"
+AT_16K = (94, "state", ("--enable-unified-memory", "--mamba-full-memory-ratio 1.1773"))
+AT_64K = (26, "kv", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "command", "L", "runs", "binds", "flags"),
+    [
+        pytest.param(BOOT, "", 16_384, *AT_16K, id="boot log"),
+        pytest.param(UNIFIED, f"{COMMAND} --enable-unified-memory", 16_384, *AT_16K, id="its lines and the command"),
+        pytest.param(BOOT, f"{COMMAND} --enable-unified-memory", 16_384, *AT_16K, id="both"),
+        pytest.param(BOOT + LINES, "", 16_384, *AT_16K, id="and its batch lines"),
+        pytest.param(UNIFIED + INFO_OF_BOOT, "", 16_384, *AT_16K, id="its lines and server_info"),
+        pytest.param(BOOT + UNIFIED.replace("TP0", "TP1"), "", 16_384, *AT_16K, id="two ranks"),
+        pytest.param(LINES, f"{COMMAND} --enable-unified-memory", 16_384, None, None, None, id="batch lines alone"),
+        pytest.param(BOOT[:-60], "", 16_384, None, None, None, id="half a boot"),
+        pytest.param(BOOT, "", 65_536, 40, "kv", None, id="boot log, KV binds"),
+        pytest.param(BOOT, "", None, 94, "state", None, id="without L"),
+        pytest.param(INFO, "", 65_536, *AT_64K, id="server_info"),
+        pytest.param(INFO + SCRAPES, "", 65_536, *AT_64K, id="server_info and scrapes"),
+        pytest.param(INFO, "", 1_000_000, 2, "kv", None, id="two long requests"),
+        pytest.param(UNIFIED, "", 16_384, None, None, None, id="flags not known"),
+        pytest.param(UNIFIED, COMMAND, 16_384, None, None, None, id="not its command"),
+        pytest.param(BOOT.replace("=12288,", "=12352,"), "", 16_384, None, None, None, id="other entry"),
+        pytest.param(BOOT.replace("38616072192", "38616072292"), "", 16_384, None, None, None, id="other total"),
+    ],
+)  # fmt: skip
+def test_log_under_unified_memory(
+    text: str, command: str, L: int | None, runs: int | None, binds: str | None, flags: tuple[str, ...] | None
+) -> None:
+    """A log answers with what the view of its deployment says: what runs, what sets it, the ratio, the command; where
+    the buffer does not come out again to the byte, nothing is said of it. The static split is proposed nowhere.
+    """
+    read = read_command(command) if command else None
+    found = told(read_texts([[text.encode()]]), read, L)
+    answer = found.answer
+    assert (answer.runs, answer.binds, answer.flags) == (runs, binds, flags)
+    assert ("runs" in answer.unknown) == (runs is None)
+    assert answer.slots in (None, 472, 257)  # the whole buffer's 999 are no K
+    if L is None or runs is None:
+        assert found.unified is None
+        return
+    view = unified_view(found.sizing) if found.sizing else None
+    assert view is not None
+    assert found.unified == view
+    assert (answer.runs, answer.binds, answer.flags) == (view.runs, view.binds, view.flags if view.change else None)
+    assert answer.best is not None
+    assert answer.best.runs == view.most
+    assert view.headline in answer.words
+    assert view.reason in answer.words
+    assert "rests on reading" in answer.words
+    assert "the KV pool binds" not in answer.words
+    static = recommended(found.sizing) if found.sizing else None
+    assert static is None or not static.change or static.flag not in answer.words
+    if command and flags:
+        assert answer.command == f"{COMMAND.replace('0.9', '1.1773')} --enable-unified-memory"
+
+
+def test_two_pools_and_the_flag_are_not_of_one_run() -> None:
+    """A log that prints two pools was not started with the flag."""
+    log = Path("tests/golden/boot_logs/0.5.23_kda_mla_tp8_default.log").read_bytes()
+    answer = told(read_texts([[log]]), read_command(f"{KIMI} --enable-unified-memory"), 65_536).answer
+    assert "log_and_command_differ" in [notice.about for notice in answer.notices]
+    assert "--enable-unified-memory" in answer.words
+
+
+@pytest.mark.parametrize("L", [4_096, 65_536, 400_000])
+def test_plan_under_unified_memory(L: int) -> None:
+    """The answer of a scenario with the flag is the view's too."""
+    sizing = solve(Scenario(L=L, enable_unified_memory=True))
+    answer, view = sizing_answer(sizing), unified_view(sizing)
+    assert view is not None
+    assert (answer.runs, answer.binds, answer.flags) == (view.runs, view.binds, view.flags if view.change else None)
+    assert answer.words == " ".join(view.told)
+    found = change_under(sizing, view)
+    there = unified_view(solve(found.scenario))
+    assert there is not None
+    assert there.runs == view.most
+
+
+def test_where_the_static_split_alone_is_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Wants and traffic are solved for two pools, and say so under the flag."""
+    file = tmp_path / "scenario.json"
+    for stated, said in (({}, False), ({"enable_unified_memory": True}, True)):
+        file.write_text(json.dumps(stated))
+        for command in (["target", str(file), "40"], ["traffic", str(file), "chat"]):
+            assert main(command) == 0
+            assert ("This is the static split" in capsys.readouterr().out) == said

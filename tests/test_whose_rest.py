@@ -26,7 +26,7 @@ from sizing.scenario.from_model import names
 from sizing.scenario.inputs import changed
 from sizing.scenario.rest import EXACT, EXAMPLE_REST_GIB, OWN_DEPLOYMENT, for_bytes_alone, is_example
 from tests.conftest import Run
-from tests.test_pages import component_data
+from tests.test_pages import component_data, unfold
 from tests.test_properties import examples
 
 TIMEOUT = 30  # seconds
@@ -177,6 +177,7 @@ def test_no_page_keeps_a_rest_of_other_inputs(name: str) -> None:
     page.query_params["rest_gib"] = str(TYPED_GIB)
     page.run()
     assert f"rest {TYPED_GIB}" in said(page)
+    unfold(page, *MOVES[name])
     for field, value in MOVES[name].items():
         page.session_state[field] = held(field, value)
     page.run()

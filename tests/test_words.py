@@ -31,9 +31,9 @@ VERDICTS = [
     ),
     (
         {"D": 4, "rest_gib": 60, "L": 2048},
-        "48 requests run at L = 2,048: --max-running-requests (48) binds. You set none: speculation takes 48. The "
-        "state pool admits 59. The KV pool holds 1,291. --max-running-requests 120 --mamba-full-memory-ratio 18.4: "
-        "48 → 120 run. --max-running-requests (48) binds.",
+        "48 requests run at L = 2,048: --max-running-requests (48) binds. --max-running-requests is not set: "
+        "speculation takes 48. The state pool admits 59. The KV pool holds 1,291. --max-running-requests 120 "
+        "--mamba-full-memory-ratio 18.4: 48 → 120 run. --max-running-requests (48) binds.",
     ),
 ]
 

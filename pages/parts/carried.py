@@ -19,6 +19,7 @@ from sizing.exchange.link import MAX_WANT_LENGTH, WANT, kept_from_query, kept_to
 from sizing.traffic.workload import PARAMETER as TRAFFIC
 from sizing.traffic.workload import Workload, workload_from_query
 
+OWN_TRAFFIC = "own_traffic"  # in the session: the requests of a file that the page Traffic read
 TRAFFIC_LINK = "traffic_link"  # in the session: what the page Traffic states, as a link carries it
 # How the page Compare shows what is kept: the box, its two ways, and the parameter for the second.
 COMPARE_AT, AS_SET, AT_BEST, BEST_QUERY = "compare_at", "as set", "each at its best split", "best"
@@ -43,6 +44,8 @@ def left_out() -> str:
         words.append(f"The {len(kept)} scenarios kept are too long for a link: hand on the file of the page Compare.")
     if any(map(state.noted, ("log_text", "kept_log_text", "log_read"))):
         words.append("A log that was read is not in a link.")
+    if state.noted(OWN_TRAFFIC) is not None:
+        words.append("The requests of your file on the page Traffic are not in a link.")
     return " ".join(words)
 
 

@@ -1,4 +1,5 @@
-// A link past bar and sidebar for the keyboard, Escape, which leaves a presented page, and menus that stay open.
+// A link past bar and sidebar for the keyboard, one name for each slider, Escape, which leaves a presented page, and
+// menus that stay open.
 
 const ACTS = ["pointerdown", "pointerup", "click", "keydown", "wheel", "touchmove"];
 const CLOSING = new Set(["Enter", "Escape", "Tab"]);
@@ -47,12 +48,18 @@ export default function ({ data }) {
     });
     document.body.prepend(skip);
   }
+  // Streamlit's sliders name themselves twice: by the label and by their group, which has the same one.
+  const once = () => document.querySelectorAll('input[type="range"][aria-label][aria-labelledby]').forEach((input) => input.removeAttribute("aria-labelledby"));
+  const sliders = new MutationObserver(once), sidebar = document.querySelector('[data-testid="stSidebar"]');
+  if (sidebar) sliders.observe(sidebar, { childList: true, subtree: true });
+  once();
   const leave = (event) => {
     if (event.key === "Escape" && data.presented) document.querySelector(".st-key-leave button")?.click();
   };
   document.addEventListener("keydown", leave);
   const letMenus = keepMenus();
   return () => {
+    sliders.disconnect();
     document.removeEventListener("keydown", leave);
     letMenus();
   };

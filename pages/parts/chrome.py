@@ -15,6 +15,12 @@ _component = st.components.v2.component(
     js=(HERE / "chrome.js").read_text(encoding="utf-8"),
     isolate_styles=False,
 )
+_pages = st.components.v2.component(
+    "pages",
+    html='<nav aria-label="Pages"></nav>',
+    js=(HERE / "pages.js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
 EDGE = "outline: 2px solid #c0392b;"
 BELOW = "display: block; color: #c0392b; font-size: 0.875rem; margin-top: 0.25rem;"
 
@@ -23,6 +29,20 @@ def draw_frame() -> None:
     """A link past the frame, menus that stay open, and Escape, which leaves a presented page; head.py has the looks."""
     with st.container(key="chrome"):
         _component(key="chrome_script", data={"presented": presented()})
+
+
+def page_links(pages: Mapping[str, str], current: str) -> str | None:
+    """Links to the pages, by the last piece of their address and their name; the name of one that was just clicked.
+
+    Streamlit's own links would be sent again at every move, for each carries the address that stands.
+    """
+    data = {"pages": [*pages.items()], "current": current}
+    clicked: str | None = _pages(key="pages", data=data, width="content", on_page_change=_nothing).page
+    return clicked
+
+
+def _nothing() -> None:
+    """The answer of a component is given only to one that listens."""
 
 
 def mark_wrong(sentences: Mapping[str, str]) -> None:

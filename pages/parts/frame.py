@@ -7,6 +7,7 @@ link without app.py after a fresh start and loses the first slider move.
 
 import gc
 from collections.abc import Callable, Collection
+from pathlib import Path
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -15,7 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.parts import state
 from pages.parts.blocks import plain
 from pages.parts.carried import CARRIED, carried, left_out, read_carried
-from pages.parts.chrome import draw_frame, mark_wrong
+from pages.parts.chrome import draw_frame, mark_wrong, page_links
 from pages.parts.inputs import Places, draw_inputs, draw_live
 from pages.parts.kept import KEPT
 from pages.parts.presented import PRESENT, presented, style_presented
@@ -54,18 +55,18 @@ def show_page(title: str, body: Callable[[Scenario], None], counting: Collection
     draw_frame()
     if presented():
         st.button("Exit", key="leave", on_click=_leave, type="tertiary")
-        links = st.empty()
     else:
         bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
-        links = bar.container(key="pages", width="content").empty()
+        with bar:
+            _page_links(title)
         _tools(bar)
     with st.sidebar, st.container(gap="xsmall"):
         places = draw_inputs(counting)
-    _live(links, places, body)
+    _live(places, body)
 
 
 @st.fragment
-def _live(links: DeltaGenerator, places: Places, body: Callable[[Scenario], None]) -> None:
+def _live(places: Places, body: Callable[[Scenario], None]) -> None:
     """What one explores by moving and all that follows: a move reruns this alone and leaves the other inputs standing.
 
     A hand on a figure may set other inputs too; then the whole page is drawn.
@@ -79,8 +80,6 @@ def _live(links: DeltaGenerator, places: Places, body: Callable[[Scenario], None
         _write_link(found)
         state.note("filled", {name: getattr(found, name) for name in FILLED})
         state.note("filled_of", found.model)
-    if not presented():
-        _page_links(links)
     if not isinstance(found, Scenario):
         if places.rest is not None:
             places.rest.empty()  # a fragment may write only to places that the last full run wrote to
@@ -92,10 +91,8 @@ def _live(links: DeltaGenerator, places: Places, body: Callable[[Scenario], None
     _report(found)
     state.note(LAST, found)
     body(found)
-    linked = state.noted("link")
-    _write_link(found)  # again, for what a page holds since it was drawn
-    if state.noted("link") != linked and not presented():
-        _page_links(links)
+    if carried() != state.noted("carried"):
+        _write_link(found)  # again, for what a page holds since it was drawn
 
 
 def _say_rest(place: DeltaGenerator, scenario: Scenario) -> None:
@@ -176,11 +173,19 @@ def _settle_memory() -> None:
     gc.freeze()
 
 
-def _page_links(place: DeltaGenerator) -> None:
-    """Links to the pages, with the inputs in them: a page opened without would leave an empty step in the history."""
-    with place.container(horizontal=True, gap="xsmall"):
-        for file, name in PAGES.items():
-            st.page_link(file, label=name, query_params=state.noted("link", {}))
+def _page_links(title: str) -> None:
+    """Links to the pages; the next page opens with the inputs in its address, or its first run would be a step of its
+    own in the history.
+    """
+    paths = {file: Path(file).stem if file.startswith("pages/") else "" for file in PAGES}
+    chosen = page_links({paths[file]: name for file, name in PAGES.items()}, title)
+    if chosen is None:
+        return
+    state.keep_boxes()
+    found = read_scenario(state.hold())
+    if isinstance(found, Scenario):
+        state.note("link", to_query(found) | carried())
+    st.switch_page(next(file for file, name in PAGES.items() if name == chosen), query_params=state.noted("link", {}))
 
 
 def _query() -> dict[str, str]:
@@ -218,7 +223,7 @@ def _write_link(scenario: Scenario) -> None:
         st.query_params.from_dict(query | shown)
     state.note("link", query)
     state.note("carried", beside)
-    state.note("seen", state.standing())
+    state.note("seen", dict(state.noted(state.HELD)))
 
 
 def _report(scenario: Scenario) -> None:
@@ -242,6 +247,6 @@ def _last(body: Callable[[Scenario], None]) -> None:
     last = state.noted(LAST)
     if last is None:
         return
-    st.caption("Below stands the last answer, without what is marked.")
+    st.caption("Below: the last answer, from before what is marked.")
     with st.container(key="stale"):
         body(last)

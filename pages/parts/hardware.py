@@ -26,13 +26,11 @@ from sizing.figures.theme import inputs, solved_as
 FEWEST = 8  # rows shown before the whole table is asked for
 
 
-def show_automatic(scenario: Scenario) -> None:
-    """The panel of what the release sets where no flag does, each value with the rule that gave it; folded."""
+def automatic_words(scenario: Scenario) -> str:
+    """What the release sets where no flag does, each value with the rule that gave it; empty without such."""
     rows = automatic_rows(scenario)
-    if rows:
-        with st.expander("What SGLang sets by itself"):
-            st.markdown(table_text(AUTOMATIC_COLUMNS, rows))
-            st.caption(plain("A flag typed in replaces one: Memory before the boot, in the sidebar."))
+    note = "A flag typed in replaces one: Memory before the boot, in the sidebar."
+    return f"{table_text(AUTOMATIC_COLUMNS, rows)}\n\n{plain(note)}" if rows else ""
 
 
 def show_boot_memory(boot: Boot, found: Diagnosis, gpu: str) -> None:

@@ -34,6 +34,7 @@ from sizing.scenario.rest import OTHER
 OCTAVE = 8  # notches of the L slider in each doubling; 9,216 is one of them
 DRAFT_TOKENS = 16  # the slider's end; a link or a file may ask for more
 TYPED_BYTES = ""  # no model: how a scenario writes it
+FOLD = "fold: {}"  # in the session: whether a group is open
 OWN = "config.json: "  # how a scenario is named that came from a file
 # What one explores by moving, here or on a figure: a move redraws these and the page, and nothing else.
 LIVE = ("L", "D", "dcp_size", "split", "mamba_full_memory_ratio", "max_mamba_cache_size")
@@ -71,7 +72,12 @@ class Places(NamedTuple):
 def draw_inputs(counting: Collection[str]) -> Places:
     """Every input of `counting` but those of LIVE, for which a place is left; what does not count here is held."""
     stated = state.stated()
-    drawn = [name for name in INPUTS if name in counting and (name in LIVE or _is_drawn(name, stated))]
+    closed = {group for group in get_args(Group) if group not in OPEN and not _is_open(group, counting)}
+    drawn = [
+        name
+        for name, own in INPUTS.items()
+        if name in counting and (name in LIVE or (own.group not in closed and _is_drawn(name, stated)))
+    ]
     stands = tuple(name for name in drawn if name not in LIVE)
     state.draw_these((*stands, *(name for name in drawn if name in LIVE and _is_drawn(name, stated))))
     places: dict[str, DeltaGenerator] = {}
@@ -79,7 +85,7 @@ def draw_inputs(counting: Collection[str]) -> Places:
         inside = [name for name in drawn if INPUTS[name].group == group and name not in SPLIT_NUMBERS.values()]
         if group in OPEN:
             _rows(inside, places)
-        elif inside:
+        elif any(INPUTS[name].group == group and _is_drawn(name, stated) for name in counting):
             _folded(group, inside)
     rest = places.pop("rest_gib", None)
     if "split" in places:  # in one place with the way to split: a fragment may write to no place that stood empty
@@ -139,15 +145,21 @@ def _rows(inside: list[str], places: dict[str, DeltaGenerator]) -> None:
                     _draw(name)
 
 
-def _folded(title: Group, inside: Iterable[str]) -> None:
-    """A group that is closed until something in it differs from its default, and then stays as the reader has it."""
+def _is_open(title: Group, counting: Collection[str]) -> bool:
+    """Whether a folded group is open: from when something in it differs from its default, then as the reader has it."""
     opened = f"{title} opened"
-    if any(state.is_set(name) for name in inside):
+    if not state.noted(opened) and any(state.is_set(name) for name in counting if INPUTS[name].group == title):
         state.note(opened, True)
-    with st.expander(title, expanded=state.noted(opened, False)):
+        state.note(FOLD.format(title), True)
+    return bool(state.noted(FOLD.format(title), False))
+
+
+def _folded(title: Group, inside: Iterable[str]) -> None:
+    """A group that is folded; what is in it is drawn while it is open, which keeps page and moves light."""
+    with st.expander(title, key=FOLD.format(title), on_change="rerun"):
         for name in inside:
             _draw(name)
-        if title == "Byte constants":
+        if inside and title == "Byte constants":
             sources = state.boxed("state_bytes_source"), state.boxed("kv_bytes_source")
             st.caption(plain(f"Slot bytes: {sources[0]}. Token bytes: {sources[1]}."))
 
@@ -270,9 +282,10 @@ def _context(name: str) -> None:
 def _typed_length(text: object) -> int | None:
     """Where the slider stands for the L in the box [tokens]: at its end where L lies beyond."""
     try:
-        return min(max(int(str(tokens_from_text(text))), L_LOW), L_HIGH)
+        tokens = int(str(tokens_from_text(text)))
     except ValueError:
         return None
+    return min(max(tokens, L_LOW), L_HIGH) if tokens > 0 else None
 
 
 def _take_slider() -> None:

@@ -63,10 +63,12 @@ function lay(root, figures) {
       element = root.appendChild(document.createElement("div"));
       element.dataset.figure = name;
       element.setAttribute("role", "figure");
-      const place = element;
+      const place = element, ofData = dataButton(element);
+      element.nameData = (title) => ofData.setAttribute("aria-label", `Data of: ${title}`);
       for (const reach of ["pointerenter", "pointerdown", "focusin"]) place.addEventListener(reach, () => plotNow(place), true);
     }
     element.setAttribute("aria-label", figure.alt);
+    element.nameData(told(figure.layout.title?.text));
     element.classList.toggle("wide", figure.wide);
     element.style.height = `${figure.layout.height}px`;
   }

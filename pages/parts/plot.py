@@ -3,6 +3,7 @@
 plotly.js is served from the plotly package itself: nothing is fetched from the network, and nothing is written.
 """
 
+import re
 from collections.abc import Mapping
 from functools import partial
 from importlib.metadata import version
@@ -35,6 +36,7 @@ WIDE = (
     "ways_dearer",
 )  # over the whole width; the others stand in two columns
 STILL = ("crossing", "ratio", "memory")  # drawn by still.js first: they follow a slider
+MARKUP = re.compile(r"<[^>]*>")
 GAP = 16  # [px] between figures, as in plot.css
 PLOTLY = Path(plotly.__file__).parent / "package_data"  # of the plotly package
 SCRIPT = "plotly.min.js"
@@ -46,8 +48,8 @@ NO_PLOTLY = (
 _component = st.components.v2.component(
     "figures",
     html='<div class="figures"></div>',
-    css=(HERE / "plot.css").read_text(encoding="utf-8"),
-    js="\n".join((HERE / name).read_text(encoding="utf-8") for name in ("hand.js", "still.js", "plot.js")),
+    css="\n".join((HERE / name).read_text(encoding="utf-8") for name in ("plot.css", "data.css")),
+    js="\n".join((HERE / name).read_text(encoding="utf-8") for name in ("hand.js", "still.js", "data.js", "plot.js")),
     isolate_styles=False,  # Plotly puts its own styles into the document's head
 )
 
@@ -76,7 +78,7 @@ def show_figures(
             "headline": headline,
             "figures": {
                 name: figure
-                | {"alt": alt, "config": _config(name), "hand": hands.get(name)}
+                | {"alt": _name(figure, alt), "config": _config(name), "hand": hands.get(name)}
                 | {"wide": name in WIDE, "still": name in STILL}
                 for name, (figure, alt) in figures.items()
             },
@@ -88,6 +90,12 @@ def show_figures(
         height=_height({name: figure["layout"]["height"] for name, (figure, _) in figures.items()}),
         on_take_change=partial(_take, key),
     )
+
+
+def _name(figure: Figure, alt: str) -> str:
+    """The figure's name for a screen reader: its title first, so that no two on a page have the same."""
+    title = MARKUP.sub("", figure["layout"].get("title", {}).get("text", ""))
+    return alt if not title or alt.startswith(title) else f"{title}. {alt}"
 
 
 def _height(heights: dict[str, int]) -> int:

@@ -8,6 +8,8 @@ PRESENT = "present"  # a link with it shows the page so
 
 ROOM = 535  # [px] of a figure before the zoom
 ZOOM = 1.7  # the smallest letters of a figure are 12 px, and a slide's are 20
+# A smaller or larger window shows the same frame at another size; below a third of it letters are too small to read.
+FITS = "max(0.33, min(tan(atan2(100vw, 1920px)), tan(atan2(100vh, 1080px))))"
 # No sidebar and no chrome, and nothing to press that a page draws all the same; one frame of 16:9 at 1920 x 1080, in
 # which no letter is smaller than 20 px. What leads back is faint and in a corner.
 STYLE = f"""<style>
@@ -23,17 +25,23 @@ STYLE = f"""<style>
 }}
 .st-key-leave {{ position: fixed; right: 0.5rem; top: 0; width: auto; opacity: 0.35; z-index: 10; }}
 .st-key-leave:is(:hover, :focus-within) {{ opacity: 1; }}
-[data-testid="stMainBlockContainer"] {{ padding: 0.75rem 2rem 0; max-width: none; }}
+[data-testid="stMainBlockContainer"] {{ padding: 0.75rem 2rem 0; max-width: none; zoom: {FITS}; }}
 [data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] {{ gap: 0.5rem; }}
-[data-testid="stMain"] h1 {{ font-size: 2.5rem; padding: 0; }}
-[data-testid="stMain"] :is(p, li, td, th, .words *) {{ font-size: 1.3rem; }}
+[data-testid="stMain"] :is(h1, .words h1) {{ font-size: 2.5rem; padding: 0; }}
+[data-testid="stMain"] :is(p, li, td, th) {{ font-size: 1.3rem; }}
 [data-testid="stMain"] [data-testid="stCaptionContainer"] * {{ font-size: 1.25rem; }}
-.st-key-change {{ flex-direction: row; flex-wrap: wrap; align-items: center; gap: 0 2rem; padding: 0.25rem 1rem; }}
-.st-key-change > * {{ width: auto !important; flex: 0 1 auto; }}
-.st-key-change [data-testid="stCaptionContainer"] {{ margin: 0; }}
-.st-key-change h2 {{ font-size: 2rem; }}
-.st-key-change [data-testid="stCode"] code {{ font-size: 1.6rem; }}
+.words .change {{ display: flex; flex-wrap: wrap; align-items: center; gap: 0 2rem; padding: 0.25rem 1rem; }}
+.words .change > * {{ margin: 0; }}
+.words .change h2 {{ font-size: 2rem; }}
+.words .change pre {{ padding-right: 0.75rem; }}
+[data-testid="stMain"] .words .change p {{ font-size: 1.25rem; }}
+.words .change code {{ font-size: 1.6rem; }}
+.words .change button {{ display: none; }}
+.figures .data-of {{ display: none; }}
 .figures {{ zoom: {ZOOM}; }}
+.figures-place, .figures-place :is([data-testid="stBidiComponentRegular"], .stBidiComponent) {{
+  flex: 0 0 auto !important; height: auto !important;
+}}
 :is([data-testid="stMarkdownContainer"], .words) :is(th, td) {{ padding: 0.15rem 0.75rem; }}
 </style>"""
 
@@ -49,6 +57,6 @@ def style_presented() -> None:
         st.html(STYLE)
 
 
-def slide(figure: Figure) -> Figure:
+def slide(figure: Figure, height: int = ROOM) -> Figure:
     """A figure as high as a frame has room for below headline and flag [px before the zoom]."""
-    return figure | {"layout": figure["layout"] | {"height": ROOM}}
+    return figure | {"layout": figure["layout"] | {"height": height}}

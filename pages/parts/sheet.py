@@ -12,8 +12,10 @@ from pages.parts.kept import KEPT, kept_box
 from pages.parts.wanted import wanted
 from sizing import Scenario
 from sizing.answers.carrying_settings import Want
+from sizing.answers.compare import with_this
 from sizing.answers.fleet import FleetWanted
 from sizing.basics.units import count
+from sizing.exchange.scenario_file import MOST
 from sizing.explain.target_words import wants_words
 from sizing.sheet import PdfError, find_chromium, sheet_of, sheet_pdf
 from sizing.sheet.compare import LEAST
@@ -26,8 +28,8 @@ MADE = "sheet"  # in the session: what the last sheet was made of, its HTML and 
 
 def show_sheet(scenario: Scenario) -> None:
     """The button that makes the sheet, and the files of the one that is made, until anything on it changes."""
-    every: list[Scenario] = state.noted(KEPT, [])
-    kept = tuple(every) if len(every) >= LEAST else ()
+    every = with_this(tuple(state.noted(KEPT, [])), scenario, MOST)
+    kept = every if len(every) >= LEAST else ()
     found, faults = wanted(scenario)
     wants = () if faults else tuple(found)
     stated = fleet_stood()
@@ -53,8 +55,8 @@ def show_sheet(scenario: Scenario) -> None:
 
 def _on_it(kept: tuple[Scenario, ...], wants: tuple[Want, ...], fleet: FleetWanted | None) -> str:
     """What the sheet holds, and what it could hold besides."""
-    target = f"the target of {wants_words(wants)}" if wants else "no target (the page Target sets one)"
-    beside = f"{len(kept)} scenarios side by side" if kept else "no comparison (keep two or more)"
+    target = f"the target of {wants_words(wants)}" if wants else "no target (set one on the page Target)"
+    beside = f"{len(kept)} scenarios side by side" if kept else "no comparison (press Keep, then change an input)"
     many = f", a fleet of {count(fleet.wanted)} requests at once" if fleet else ""
     return f"On the sheet: the scenario of the sidebar, {target}{many}, {beside}."
 

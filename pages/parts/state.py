@@ -58,6 +58,14 @@ def fill(key: str, value: Any) -> None:
         st.session_state[key] = value
 
 
+def keep_boxes() -> None:
+    """What stands in the boxes of a page now is what stood in them when it was left."""
+    for key in [key for key in st.session_state if str(key).startswith(KEPT_BOX)]:
+        box = str(key).removeprefix(KEPT_BOX)
+        if box in st.session_state:
+            st.session_state[key] = st.session_state[box]
+
+
 def empty(*keys: str) -> None:
     """The boxes will hold what their page opens with."""
     for key in keys:
@@ -137,9 +145,10 @@ def take(values: dict[str, Any]) -> None:
 
 def standing(*names: str) -> dict[str, Any]:
     """What stands in these inputs, or in each, in the form of its widget; where none is drawn, what is held."""
-    state = st.session_state.to_dict()  # each look into the session by itself costs as much as a widget
-    drawn, held = state.get(DRAWN, DEFAULTS), state.get(HELD, DEFAULTS)
-    return {name: state[name] if name in drawn and name in state else held[name] for name in names or DEFAULTS}
+    state = st.session_state
+    drawn, held = state.get(DRAWN, frozenset(DEFAULTS)), state.get(HELD, DEFAULTS)
+    found = held if not names else {name: held[name] for name in names}
+    return found | {name: state.get(name, held[name]) for name in found.keys() & drawn}
 
 
 def hold() -> dict[str, Any]:

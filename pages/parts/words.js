@@ -1,5 +1,5 @@
-// Words and tables of a page, from the Markdown that blocks.py writes: headings, paragraphs, lists and tables with plain
-// cells. What did not change stays in the document as it is, down to the cell, so that a move of a slider costs only
+// Words and tables of a page, from the Markdown that blocks.py writes: headings, paragraphs, lists, tables with plain
+// cells and text to copy, in parts that stand plain, stand out or are folded. What did not change stays in the document as it is, down to the cell, so that a move of a slider costs only
 // what it changes. Every text is set as text: none becomes markup.
 
 const ESCAPED = /\\([^A-Za-z0-9\s])/g;
@@ -59,17 +59,47 @@ function table(element, source) {
   });
 }
 
+// Text to copy, with its button. The page may be served without TLS, where a browser has no clipboard for scripts.
+function code(element, source) {
+  if (!element.text) {
+    element.text = element.appendChild(document.createElement("code"));
+    const button = element.appendChild(document.createElement("button"));
+    button.type = "button";
+    button.textContent = "Copy";
+    button.addEventListener("click", async () => {
+      await (navigator.clipboard?.writeText(element.text.textContent) ?? copySelected(element.text));
+      button.textContent = "Copied";
+      setTimeout(() => (button.textContent = "Copy"), 1500);
+    });
+  }
+  const [opening, ...lines] = source.split("\n");
+  const shown = opening === "```diff" ? lines.map(diffLine).flatMap((line, at) => (at ? ["\n", line] : [line])) : [lines.join("\n")];
+  element.text.replaceChildren(...shown);
+}
+
+function diffLine(line) {
+  const kind = { "+": "comes", "-": "goes" }[line[0]];
+  return kind ? Object.assign(document.createElement("span"), { className: kind, textContent: line }) : line;
+}
+
+function copySelected(element) {
+  getSelection().selectAllChildren(element);
+  document.execCommand("copy");
+}
+
 const KINDS = [
+  ["H1", (source) => source.startsWith("# "), (element, source) => inline(element, source.slice(2))],
   ["H2", (source) => source.startsWith("## "), (element, source) => inline(element, source.slice(3))],
   ["H4", (source) => source.startsWith("#### "), (element, source) => inline(element, source.slice(5))],
+  ["PRE", (source) => source.startsWith("```"), code],
   ["TABLE", (source) => source.startsWith("| "), table],
   ["UL", (source) => source.startsWith("- "), (element, source) => children(element, "li", source.split("\n- "), (item, line, index) => inline(item, index ? line : line.slice(2)))],
   ["P", () => true, inline],
 ];
 
-export default function ({ data, parentElement }) {
-  const root = parentElement.querySelector(".words");
-  const blocks = data.markdown.split("\n\n").filter(Boolean);
+// The blocks of a part, each patched in place while it is of the same kind.
+function fill(root, markdown) {
+  const blocks = markdown.split("\n\n").filter(Boolean);
   while (root.children.length > blocks.length) root.lastElementChild.remove();
   blocks.forEach((source, index) => {
     const [name, , patch] = KINDS.find(([, fits]) => fits(source));
@@ -82,5 +112,27 @@ export default function ({ data, parentElement }) {
     }
     element.block = source;
     patch(element, source);
+  });
+}
+
+function made(kind) {
+  const part = document.createElement(kind === "fold" ? "details" : "div");
+  part.className = kind;
+  if (kind === "fold") part.append(document.createElement("summary"), document.createElement("div"));
+  return part;
+}
+
+export default function ({ data, parentElement }) {
+  const root = parentElement.querySelector(".words");
+  while (root.children.length > data.parts.length) root.lastElementChild.remove();
+  data.parts.forEach(({ kind = "plain", title, markdown }, index) => {
+    let part = root.children[index];
+    if (part?.className !== kind) {
+      const next = made(kind);
+      part ? part.replaceWith(next) : root.append(next);
+      part = next;
+    }
+    if (kind === "fold" && part.firstChild.textContent !== title) part.firstChild.textContent = title;
+    fill(kind === "fold" ? part.lastChild : part, markdown);
   });
 }

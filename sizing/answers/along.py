@@ -1,6 +1,6 @@
 """One input moved, everything else as it is set: at each stop the integers that `solve` gives, as arrays.
 
-A page sends these with a figure, so that a hand on the figure is answered at once with numbers that are solved.
+A page sends these with a figure: whoever drags in it sees solved numbers at once.
 """
 
 from collections.abc import Sequence
@@ -62,11 +62,11 @@ def along(scenario: Scenario, name: Literal["L", "mamba_full_memory_ratio"], at:
 
 
 def context_stops(*more: int) -> list[int]:
-    """L [tokens] from 256 to 1M in even steps of each doubling, and what else is asked for within reason."""
+    """L [tokens] from 256 to 1M in even steps within each doubling, and those of `more` that an input takes."""
     even = [L_LOW * 2**octave * (OCTAVE + step) // OCTAVE for octave in range(12) for step in range(OCTAVE)]
     return sorted({*even, L_HIGH, *(stop for stop in more if 1 <= stop <= MAX_L)})
 
 
 def ratio_stops(ratios: Sequence[float]) -> list[float]:
-    """Of these ratios [-] those that can be typed after the flag, in five digits, and so be set."""
+    """Those of these ratios [-] that can be set: a flag takes five digits."""
     return sorted({ratio for ratio in ratios if ratio > 0 and flag_ratio(ratio) == ratio})

@@ -63,7 +63,7 @@ DCP_SIZES = tuple(2**power for power in range(1, 7) if 2**power <= MAX_DCP)
 
 
 class Way(BaseModel):
-    """One deployment that differs from the one that is asked about, or that one itself."""
+    """The deployment that is asked about, or one that differs from it."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -1,8 +1,8 @@
 """Whether one setting carries wanted requests, and the setting that does: pin, ratios, request count, KV that remains.
 
-C requests are carried if and only if they are with the fewest slots that admit them, C x S: more slots admit no
-fewer, and leave less KV (the argument of optimum.py). A request count is kept where it is enough and asked anew,
-as exactly C, where it is not: more asked charges more drafts or rings.
+To know whether C requests fit it is enough to try the fewest slots that admit them, C x S: with more slots there is
+less KV. A request count that is enough stays; otherwise exactly C are asked for, since each one more is charged drafts
+or rings.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,6 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from sizing.answers.optimum import last_spared, ratio_for, ratio_range
-from sizing.answers.what_runs import slots_for, spare_slots
 from sizing.basics.numeric import Numeric
 from sizing.basics.search import last_that
 from sizing.basics.units import GIB, count, stated_ratio_text
@@ -93,7 +92,7 @@ class Setting(BaseModel):
 
 
 def need(scenario: Scenario, requests: Sequence[Numeric], lengths: Sequence[Numeric]) -> Need:
-    """What requests [of the deployment] of such lengths [tokens] take on one rank, the fullest one."""
+    """What requests [of the deployment] of these lengths [tokens] take on the fullest rank."""
     each = [-(-count // scenario.attn_dp_size) for count in requests]
     tokens = [count * length for count, length in zip(each, lengths, strict=True)]
     return Need(requests=reduce(np.maximum, each), tokens=reduce(np.maximum, tokens))
@@ -107,12 +106,12 @@ def need_of(scenario: Scenario, wants: Sequence[Want]) -> Need:
 def fits(rank: Rank, needed: Need) -> Any:
     """Whether some split carries the need, with the request count that stands or one asked anew."""
     found = carries(rank, needed) | carries(asking(rank, needed.requests), needed)
-    return found & (most_slots(rank) >= needed.requests * rank.S)
+    return found & (most_slots(rank) >= rank.request_slots.slots(needed.requests))
 
 
 def carries(rank: Rank, needed: Need, slots: Numeric | None = None) -> Any:
     """Whether K = `slots` [slots per rank], by default the fewest that admit them, carries the need."""
-    there = pools_from_slots(rank, slots_for(rank, needed.requests, spare=False) if slots is None else slots)
+    there = pools_from_slots(rank, rank.request_slots.slots(needed.requests) if slots is None else slots)
     return pools.carries(there, needed.requests, needed.tokens)
 
 
@@ -130,10 +129,10 @@ def _setting(scenario: Scenario, needed: Need, asked: int | None) -> Setting:
     of_ratio = rank_of(scenario)
     rank = pin_rank(of_ratio)
     by_ratio = rank if of_ratio.D == rank.D else None
-    low = int(slots_for(rank, needed.requests, spare=False))
+    low = int(rank.request_slots.slots(needed.requests))
     most = int(min(rank.rest_gib * GIB / rank.slot_bytes + 1, most_slots(rank)))
     high = last_that(low, most, lambda slots: carries(rank, needed, slots))
-    spare = min(spare_slots(rank), high - low)
+    spare = min(rank.request_slots.spare, high - low)
     ratio_low, ratio_high = ratio_range(by_ratio, low + spare, high)
     ratio = ratio_for(by_ratio, low + spare, last_spared(rank, int(needed.requests), high))
     slots, pin = low + spare, pin_from_slots(rank.resolved, low + spare)

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict
 from sizing.answers.alternatives import Way, ways
 from sizing.answers.carrying_settings import Setting, Want, setting_of
 from sizing.answers.solve import solve
-from sizing.answers.target import most_of
+from sizing.answers.target import most_of, spared_most
 from sizing.engine.rank import pin_rank, rank_of
 from sizing.engine.split import Split
 from sizing.scenario.inputs import Scenario
@@ -24,7 +24,7 @@ class CarryingWay(BaseModel):
     runs: int
     """What that runs."""
     widest: Setting
-    """What runs the most and still carries the other wants."""
+    """What runs the most, with a slot to spare where one fits, and still carries the other wants."""
     most: int
     """What that runs."""
 
@@ -60,6 +60,7 @@ def _carrying(way: Way, wants: tuple[Want, ...]) -> CarryingWay | None:
         return None
     first, *others = wants
     most = most_of(way.scenario, pin_rank(rank_of(way.scenario)), wants, 0)
+    most = max(spared_most(way.scenario, wants, 0, most), first.requests)
     widest = setting_of(way.scenario, (first.model_copy(update={"requests": most}), *others))
     assert widest is not None, "the most that fits has a setting"
     return CarryingWay(way=way, setting=setting, runs=_runs(setting, first), widest=widest, most=_runs(widest, first))

@@ -1,10 +1,13 @@
-"""Scenarios side by side: every number beside the first one's, and only the inputs in which they differ."""
+"""Scenarios side by side: every number beside the first one's, and only the inputs in which they differ.
+
+Where `rest` is an estimate every number is that of its low end, as on the page Balance.
+"""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sizing.answers.band import band_of
-from sizing.answers.recommended import recommended, recommended_split
+from sizing.answers.band import at_low_end, band_of, for_flags
+from sizing.answers.recommended import applied, recommended, recommended_split
 from sizing.answers.solve import Sizing, solve
 from sizing.basics.frames import DEPLOYMENT_REQUESTS, frame_of
 from sizing.basics.problems import Refusal, RefusedError
@@ -12,7 +15,7 @@ from sizing.basics.units import GIB, count, number, ratio_text, requests_text, r
 from sizing.engine.resolve import resolve
 from sizing.engine.split import Split
 from sizing.scenario.inputs import FIELDS, LABELS, Scenario, named_with_unit, value_text
-from sizing.scenario.rest import EXACT, condition, rest_of
+from sizing.scenario.rest import ENDS, EXACT, condition, rest_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -25,6 +28,13 @@ class Row(NamedTuple):
 
     quantity: str
     cells: tuple[str, ...]
+
+
+def with_this(kept: tuple[Scenario, ...], scenario: Scenario, most: int) -> tuple[Scenario, ...]:
+    """What is kept, and behind it this scenario, unless it is one of them but for its name or `most` are kept."""
+    own = scenario.model_copy(update={"name": ""})
+    alike = any(one.model_copy(update={"name": ""}) == own for one in kept)
+    return kept if alike or len(kept) >= most else (*kept, scenario)
 
 
 def names_of(scenarios: tuple[Scenario, ...]) -> tuple[str, ...]:
@@ -44,7 +54,7 @@ MOST_TOLD = 4  # inputs in a name: more do not fit beside a line
 
 
 def _told_apart(scenario: Scenario, scenarios: tuple[Scenario, ...]) -> str:
-    """The title, with what at most half of the unnamed ones of that title share with it, the rarest first."""
+    """The title and what sets it apart: values that at most half of those with its title have, the rarest first."""
     rows = [_told(other) for other in scenarios if not other.name and other.title == scenario.title]
     own = _told(scenario)
     rare = []
@@ -86,7 +96,7 @@ def _told(scenario: Scenario) -> dict[str, str]:
         "balanced": "balanced",
         "pin": f"pin {count(scenario.max_mamba_cache_size or 0)}",
     }[scenario.split]
-    stated = scenario.stated() | {"rest_gib": scenario.rest_gib}
+    stated = scenario.stated() | {"rest_gib": None if scenario.rest_source == "estimated" else scenario.rest_gib}
     first = dict.fromkeys((*DECIDE_S, "mamba_ssm_dtype", "kv_cache_dtype", "D", "dcp_size", "rest_gib"))
     names = [name for name in (first | stated) if name not in (*SPLIT, *LATER, *UNTOLD)]
     return {S: _slots(scenario), "split": split} | {name: _word(name, stated[name]) for name in (*names, *LATER)}
@@ -120,7 +130,7 @@ WORDS: dict[str, Callable[[Any], str]] = {
     "mamba_ssm_dtype": lambda value: f"{value} state",
     "mamba_conv_dtype": lambda value: f"{value} conv",
     "kv_cache_dtype": lambda value: f"{value} KV",
-    "rest_gib": lambda value: f"rest {rest_text(value)}",
+    "rest_gib": lambda value: "rest estimated" if value is None else f"rest {rest_text(value)}",
     "mamba_radix_cache_strategy": lambda value: "auto strategy" if value == "auto" else value,
     "skip_decode_lock": lambda value: "decode lock skipped" if value else "decode lock kept",
     "disable_radix_cache": lambda value: "radix cache off" if value else "radix cache on",
@@ -143,10 +153,16 @@ def _solved(scenario: Scenario) -> Sizing | Refusal:
 
 
 def at_best(scenarios: tuple[Scenario, ...]) -> tuple[Scenario, ...]:
-    """Each with its recommended change put in, under the name that it has as it is set; as it is where nothing runs."""
+    """Each scenario with its recommended change, under its own name; unchanged where nothing runs.
+
+    An estimated `rest` is held at the low end, for which the change is chosen.
+    """
     names = names_of(scenarios)
     found = [None if isinstance(one, Refusal) else recommended(one) for one in solved(scenarios)]
-    best = [own if one is None else one.scenario for one, own in zip(found, scenarios, strict=True)]
+    best = [
+        applied(for_flags(own), one.flags) if one is not None and one.change else own
+        for one, own in zip(found, scenarios, strict=True)
+    ]
     return tuple(one.model_copy(update={"name": name}) for one, name in zip(best, names, strict=True))
 
 
@@ -154,7 +170,7 @@ def story_of(names: tuple[str, ...], found: tuple[Sizing | Refusal, ...]) -> str
     """Which runs most and which least, and how many times as many [requests of the deployment]."""
     runs = {
         name: of_deployment(item, item.now.runs)
-        for name, item in zip(names, found, strict=True)
+        for name, item in zip(names, map(_safe, found), strict=True)
         if isinstance(item, Sizing) and isinstance(item.now, Split)
     }
     if len(runs) < 2:
@@ -162,12 +178,17 @@ def story_of(names: tuple[str, ...], found: tuple[Sizing | Refusal, ...]) -> str
     most, least = max(runs, key=lambda name: runs[name]), min(runs, key=lambda name: runs[name])
     lengths = {item.scenario.L for item in found if isinstance(item, Sizing)}
     at = f" at L = {count(lengths.pop())}" if len(lengths) == 1 else ", each at its own L"
-    if any(isinstance(item, Sizing) and item.scenario.rest_source == "estimated" for item in found):
-        at += f" (rest estimated; {EXACT})"
+    if any(isinstance(item, Sizing) and item.scenario.rest_source in ("estimated", *ENDS) for item in found):
+        at += f" (at the low end of estimated rest; {EXACT})"
     if runs[most] == runs[least]:
         return f"{requests_text(runs[most])} run with each of {len(runs)}{at}"
     times = f": {runs[most] / runs[least]:.3g} times as many" if runs[least] else ""
     return f"{count(runs[most])} run ({most}) beside {count(runs[least])} ({least}){at}{times}"
+
+
+def _safe(found: Sizing | Refusal) -> Sizing | Refusal:
+    """What the numbers are of: the low end of an estimate."""
+    return at_low_end(found) if isinstance(found, Sizing) else found
 
 
 def headline_of(found: tuple[Sizing | Refusal, ...]) -> str:
@@ -196,7 +217,7 @@ def results(found: tuple[Sizing | Refusal, ...]) -> tuple[Row, ...]:
         values = [column.get(quantity) for column in columns]
         cells = tuple(_cell(quantity, value, values[0], at) for at, value in enumerate(values))
         rows.append(Row(quantity, cells if quantity != RUNS else tuple(map(_with_band, cells, found))))
-    if any(isinstance(item, Sizing) and band_of(item) for item in found):
+    if any(isinstance(item, Sizing) and item.scenario.rest_source in ("estimated", *ENDS) for item in found):
         rows.append(Row("rest", tuple(_rest_words(item) for item in found)))
     binds = Row("binds", tuple(_binding(item) for item in found))
     change = Row("what to set", tuple(_to_set(item) for item in found))
@@ -242,6 +263,7 @@ def of_deployment(sizing: Sizing, requests: int) -> int:
 def _numbers(found: Sizing | Refusal) -> dict[str, float]:
     if isinstance(found, Refusal):
         return {}
+    found = at_low_end(found)
     numbers: dict[str, float] = {"r*": found.r_star}
     best = recommended_split(found)
     if best is not None:
@@ -270,14 +292,16 @@ def _cell(quantity: str, value: float | None, first: float | None, at: int) -> s
 
 
 def _binding(found: Sizing | Refusal) -> str:
+    found = _safe(found)
     if isinstance(found, Refusal) or isinstance(found.now, Refusal):
         return NOTHING
     return found.now.binding.name
 
 
 def differing_inputs(scenarios: tuple[Scenario, ...]) -> tuple[Row, ...]:
-    """Only the inputs that are not the same everywhere."""
-    found = _differing(scenarios).items()
+    """Only the inputs that are not the same everywhere; an estimated `rest` follows from them and is none."""
+    estimated = all(scenario.rest_source == "estimated" for scenario in scenarios)
+    found = [(name, values) for name, values in _differing(scenarios).items() if name != "rest_gib" or not estimated]
     return tuple(Row(LABELS[name], tuple(value_text(name, value) for value in values)) for name, values in found)
 
 
@@ -310,7 +334,7 @@ def frame(scenarios: tuple[Scenario, ...]) -> "DataFrame":
     return frame_of(
         {
             "name": list(names_of(scenarios)),
-            **{named_with_unit(name): values for name, values in _differing(scenarios).items()},
+            **{named_with_unit(name): values for name, values in _differing(tuple(map(for_flags, scenarios))).items()},
             "set": [None if (text := _to_set(item)) == NOTHING else text for item in found],
             "binds": [None if (text := _binding(item)) == NOTHING else text for item in found],
             **{column: [each.get(quantity) for each in numbers] for quantity, column in COLUMNS.items()},

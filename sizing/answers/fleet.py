@@ -169,7 +169,9 @@ def carriers(sizing: Sizing) -> tuple[Carrier, ...]:
 
 
 def with_best(stated: Sequence[Carrier], better: Sequence[Carrier]) -> tuple[Carrier, ...]:
-    """The ways that are stated and the best of all: of those that run as many the first, what is `better` before."""
+    """The stated ways, and the best of all as one more row. Of equals the first counts, and `better` comes before
+    `stated`.
+    """
     every = [*better, *stated]
     if not every:
         return ()
@@ -188,12 +190,12 @@ def flag_now(sizing: Sizing) -> str:
 
 
 def _carrier(scenario: Scenario, name: str, flag: str, runs: int) -> Carrier:
-    """One server has so many ranks of attention DP, each of which runs as many."""
+    """A server whose attention-DP ranks each run `runs` requests."""
     return Carrier(name, flag, runs * scenario.attn_dp_size)
 
 
 def overloaded(risk: float, replicas: int) -> float:
-    """The share of time [-] in which one or more of so many servers is short of KV, each at the risk by itself.
+    """The share of time [-] in which at least one of the servers is short of KV, where each is for `risk` of the time.
 
     >>> round(overloaded(0.01, 40), 4)
     0.331
@@ -202,7 +204,7 @@ def overloaded(risk: float, replicas: int) -> float:
 
 
 def peak_of(mean: float, share: float = PEAK) -> int:
-    """What is in flight at most [requests] in such a share of the time [-], of a Poisson number with this mean > 0.
+    """The most in flight [requests] for `share` of the time [-]: the quantile of a Poisson number with this mean > 0.
 
     >>> peak_of(299.0), peak_of(0.001)
     (340, 0)
@@ -227,5 +229,5 @@ def longest_stay(arrival_rate: float, runs: int) -> float:
 
 
 def stated(values: dict[str, Any]) -> dict[str, Any]:
-    """What was typed, without boxes that are empty."""
+    """What was typed; empty boxes are left out."""
     return {name: value for name, value in values.items() if value not in (None, "")}

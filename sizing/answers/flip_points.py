@@ -1,7 +1,7 @@
 """What flips the verdict: for each input, the nearest value at which the other pool is the one that is short first.
 
-Every value is solved by the engine's rules with all other inputs, and the ratio or the pin, held where they are. No
-nearer value of the input does it, of those that an input takes; of rest, of its thousandths of a GiB.
+Change one input and hold all others, the ratio or the pin too: at this value the other pool becomes the limit. It is
+the nearest of all values that the input takes; rest is tried in thousandths of a GiB.
 """
 
 import math
@@ -90,10 +90,16 @@ def _factor_text(factor: float | None) -> str:
 
 def flips_words(sizing: Sizing, found: Sequence[Flip]) -> str:
     """What the rows say, in a sentence or two."""
-    none = [f"{turn.quantity} ({turn.flips_at})" for turn in found if not turn.then]
-    at = f"Change one input alone and at this value the {_other(sizing)} is. " if len(none) < len(found) else ""
+    none = [_unturned(turn) for turn in found if not turn.then]
+    at = f"Below: for each input alone, the value at which the {_other(sizing)} is. " if len(none) < len(found) else ""
     rest = f"{'Nothing else' if at else 'Nothing'} turns it: {', '.join(none)}." if none else ""
     return f"The {short_pool_now(sizing)} is short first. {at}{rest}".strip()
+
+
+def _unturned(turn: Flip) -> str:
+    """An input that turns nothing, and how far it was tried."""
+    tried = turn.flips_at.removeprefix("none").replace("that fits", "of those that fit").strip()
+    return f"{turn.quantity} ({tried})" if tried else turn.quantity
 
 
 def short_pool_now(sizing: Sizing) -> PoolName:
@@ -140,7 +146,9 @@ def _slots(sizing: Sizing) -> Flip:
 
 
 def _held(scenario: Scenario) -> Scenario:
-    """The scenario without what no rank depends on, so that moving L or the ratio asks for no rank anew."""
+    """The scenario with fixed values for inputs that no rank depends on, so that ranks are kept while L or the ratio
+    moves.
+    """
     return scenario.model_copy(update={"name": "", "L": 1, "mamba_full_memory_ratio": DEFAULT_RATIO})
 
 
@@ -177,8 +185,8 @@ def _flipped_drafts(sizing: Sizing) -> Iterator[int]:
 
 @lru_cache(maxsize=KEPT)
 def _ranks_with_drafts(held: Scenario) -> list[tuple[Whole, Rank]]:
-    """Every D above 0 that the engine takes, with a rank that holds an array of each; rest and the D that is set do not
-    enter. Those of one headroom stand together, which the rules take as a number.
+    """Every D above 0 that the engine takes, as ranks whose numbers are arrays over D: one rank for each headroom,
+    which the rules take as a single number. `held` has a fixed rest and D, which do not count here.
     """
     found: dict[int, dict[int, Rank]] = {}
     for D in range(1, MAX_D + 1):
@@ -189,7 +197,7 @@ def _ranks_with_drafts(held: Scenario) -> list[tuple[Whole, Rank]]:
 
 
 def _stacked(ranks: Sequence[Rank]) -> Rank:
-    """One rank with an array of every number in which several differ."""
+    """Several ranks as one: each number in which they differ becomes an array."""
     columns = list(zip(Rank._fields, zip(*ranks, strict=True), strict=True))[1:]  # all but what they follow from
     differ: dict[str, Any] = {name: np.array(values) for name, values in columns if len({*map(repr, values)}) > 1}
     return ranks[0]._replace(**differ)

@@ -16,12 +16,13 @@ from sizing.memory.automatic import automatic
 from sizing.memory.rest import RestEstimate
 from sizing.memory.stated import Stated
 from sizing.scenario.inputs import Scenario, changed
-from sizing.scenario.rest import deployment_of, rest_of
+from sizing.scenario.rest import ENDS, deployment_of, estimate_of, rest_of
 
 CONTEXT, WEIGHTS, DRAFT, IMAGES = "context and communicators", "weights", "draft weights", "image cache"
 STATE, STATE_IDLE, PADDING, RINGS, DRAFT_STATES = "state in use", "state idle", "padding slot", "rings", "draft states"
 KV, KV_IDLE, DRAFT_KV, OUTSIDE = "KV in use", "KV idle", "draft KV", "outside both pools"
 UNCHARGED, GRAPHS, ENCODER, FREE = "allocated uncharged", "graphs and activations", "kept for images", "free"
+BAND = "between the estimate and its low end"
 BACKEND = "kept for aiter"  # AMD's attention backend takes 15 % off the fraction for its workspace
 STATE_POOL, KV_POOL = "state pool", "KV pool"  # in use or idle: a boot log does not tell
 POOLED = {
@@ -31,7 +32,7 @@ POOLED = {
 # In the order of the bar, from the driver's total down.
 ORDER = (
     CONTEXT, WEIGHTS, DRAFT, IMAGES, STATE, STATE_IDLE, PADDING, RINGS, DRAFT_STATES, KV, KV_IDLE, DRAFT_KV, OUTSIDE,
-    UNCHARGED, GRAPHS, ENCODER, BACKEND, FREE,
+    BAND, UNCHARGED, GRAPHS, ENCODER, BACKEND, FREE,
 )  # fmt: skip
 FLOOR = "up to the floor"  # of the reserve: kept for nothing in particular
 LEAST_FREE_GIB = 0.05  # less is not offered
@@ -65,12 +66,18 @@ class GpuMemory(NamedTuple):
 
 
 def gpu_memory(sizing: Sizing, split: Split | None) -> GpuMemory | None:
-    """The estimate with a split in it, or with rest undivided where none starts; None where nothing is estimated."""
-    found = rest_of(sizing.scenario).estimate
+    """The estimate with a split in it, or with rest undivided where none starts; None where nothing is estimated.
+
+    At the low end of the estimate what rest may be more is a piece of its own.
+    """
+    scenario = sizing.scenario
+    found = (estimate_of(scenario) if scenario.rest_source in ENDS else rest_of(scenario)).estimate
     if found is None or found.total_gib is None:
         return None
     pools = _pools(sizing, split) if split else {OUTSIDE: max(found.rest_gib, 0.0)}
-    kept = _kept(deployment_of(sizing.scenario).stated, found)
+    if split and scenario.rest_source == "low end":
+        pools[BAND] = max(found.rest_gib - scenario.rest_gib, 0.0)
+    kept = _kept(deployment_of(scenario).stated, found)
     uncharged = (sizing.beyond or 0) / GIB if split is sizing.now else 0.0
     fixed = {PARTS[part.name]: part.gib for part in found.parts if part.name in PARTS}
     slack = next(part.gib for part in found.parts if part.name == "kept free") + min(found.rest_gib, 0.0)
@@ -113,7 +120,9 @@ def _kept(stated: Stated, found: RestEstimate) -> dict[str, float]:
 
 
 class Lever(NamedTuple):
-    """What is free beside what the engine's rule sets aside, given to the pools by --mem-fraction-static."""
+    """Memory that is free beyond what the engine's rule sets aside, and the --mem-fraction-static that gives it to the
+    pools.
+    """
 
     free_gib: float
     fraction: float

@@ -1,8 +1,8 @@
-"""The `rest` nearest to what it is at which the other pool is short first, exactly to a thousandth of a GiB.
+"""The nearest `rest` at which the other pool is short first, exact to a thousandth of a GiB.
 
-With K held, more rest means more KV: over a stretch of rest with one K the KV pool is short first up to some point and
-the state pool from there on. With rest K only grows. So the two ends of a stretch bound what happens inside: one where
-nothing can flip is left out, another is cut where K changes, the nearest first.
+K never falls as rest grows. As long as K stays the same, more rest means more KV: the KV pool is short first up to some
+point, and the state pool from there on. So the two ends of a stretch of rest bound what happens inside it. A stretch in
+which nothing can flip is left out; any other is cut where K changes, the nearest first.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ Stretches = tuple[Whole, Whole]  # first and last thousandth [GiB / 1000] of eac
 
 
 def is_other(pools: Pools, L: int, here: PoolName) -> Any:
-    """Whether it starts and the other pool than `here` is short first at L [tokens]."""
+    """Whether the engine starts and the pool that is short first at L [tokens] is not `here`."""
     by_state = state_is_short(pools.clamp, held_by_kv(pools, L))
     return starts(pools) & (by_state != (here == "state pool"))
 
@@ -57,7 +57,7 @@ def nearest_rest(scenario: Scenario, ratio: float, here: PoolName, reach: int) -
 
 
 class _Deployment:
-    """The rules over arrays of thousandths, for one scenario with its ratio or pin held."""
+    """The rules over arrays of rest [GiB / 1000], for one scenario whose ratio or pin stays."""
 
     def __init__(self, scenario: Scenario, ratio: float, here: PoolName) -> None:
         self.scenario, self.ratio, self.here, self.rank = scenario, ratio, here, rank_as_set(scenario)
@@ -73,9 +73,9 @@ class _Deployment:
 
     def possible(self, lows: Whole, highs: Whole, fewest: Whole, most: Whole) -> Any:
         """Whether anything inside each stretch might flip; exact where it has one K."""
-        L, rank = self.scenario.L, self.rank
+        L, rank, clamp = self.scenario.L, self.rank, self.rank.request_slots.requests
         # Rows beyond what was sized come with the requests, up to 0.5.6: they are not bound by the ends.
-        beyond = (most // rank.S - fewest // rank.S) * rank.headroom * rank.dcp_size
+        beyond = (clamp(most) - clamp(fewest)) * rank.headroom * rank.dcp_size
         richest = self.pools(highs, fewest)
         if self.here == "state pool":
             poorest = self.pools(lows, most)
@@ -84,7 +84,7 @@ class _Deployment:
         else:
             richest = richest._replace(kv_tokens=richest.kv_tokens + beyond, kv_rows=richest.kv_rows + beyond)
             other = state_is_short(richest.clamp, held_by_kv(richest, L))
-        return other & (most >= rank.S) & (richest.kv_rows > 0)
+        return other & (clamp(most) >= 1) & (richest.kv_rows > 0)
 
     def nearest_inside(self, lows: Whole, highs: Whole, slots: Whole, at: float) -> Whole:
         """The nearest thousandth that flips of each stretch with one K; those without one are left out."""
@@ -93,7 +93,7 @@ class _Deployment:
         L = self.scenario.L
 
         def state_short(steps: Whole) -> Any:
-            return state_is_short(slots // self.rank.S, held_by_kv(self.pools(steps, slots), L))
+            return state_is_short(self.rank.request_slots.requests(slots), held_by_kv(self.pools(steps, slots), L))
 
         first = _first(lows, highs, lambda steps: starts(self.pools(steps, slots)))
         turn = _first(lows, highs, state_short)  # from here on the state pool is short
@@ -104,7 +104,7 @@ class _Deployment:
 
 
 def _first(lows: Whole, highs: Whole, holds: Callable[[Whole], Any]) -> Whole:
-    """For each stretch the first number from which `holds`; one beyond its end where it never does."""
+    """For each stretch the first number from which on `holds` is true; one past its end where it never is."""
     low, high = lows, highs + 1
     while np.any(low < high):
         middle = (low + high) // 2

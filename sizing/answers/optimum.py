@@ -1,7 +1,7 @@
 """The best that a flag can give: the most requests that really run at L, every ratio that gives it, and the pin.
 
 The clamp never falls and the KV cap never rises with K, so C requests fit if and only if they fit with the fewest slots
-that admit them. Where the radix cache is on one slot more is kept (`spare_slots`).
+that admit them. Where the radix cache is on one slot more is kept (`RequestSlots.spare`).
 
 All at one length, C requests need KV of C x L tokens; for real traffic sizing/traffic/held.py says how much.
 """
@@ -12,18 +12,14 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from sizing.answers.what_runs import (
-    kv_tokens_for,
-    slots_for,
-    spare_slots,
-)
+from sizing.answers.what_runs import kv_tokens_for
 from sizing.basics.numeric import Numeric
 from sizing.basics.search import last_that, last_that_holds
 from sizing.basics.units import GIB, typed_ratio
 from sizing.engine.charges import slots_from_ratio
 from sizing.engine.pools import carries, pools_from_slots, running
 from sizing.engine.rank import asking, pin_rank, rank_of
-from sizing.engine.requests import ESTIMATE_HIGH, asked_divisor
+from sizing.engine.requests import asked_divisor
 from sizing.engine.resolved import Rank, Resolved
 from sizing.engine.slots import (
     is_pinned,
@@ -79,10 +75,10 @@ def best_split(rank: Rank, need: Need | None = None, liked: float | None = None)
     runs, spare, unspared = _most(rank, need)
     if runs == 0:
         return None
-    low, tokens = runs * int(rank.S), need(runs)
+    low, tokens = rank.request_slots.slots(runs), need(runs)
     most = int(min(rank.rest_gib * GIB / rank.slot_bytes + 1, most_slots(rank)))
     if unspared > runs:
-        most = min(most, unspared * int(rank.S) - 1)
+        most = min(most, rank.request_slots.slots(unspared) - 1)
     high = last_that(low, most, lambda slots: carries(pools_from_slots(rank, slots), runs, tokens))
     by_ratio = rank if of_ratio.D == rank.D else None
     ratio_low, ratio_high = ratio_range(by_ratio, low, high)
@@ -110,9 +106,9 @@ def _at_one_length(rank: Rank) -> Need:
 
 def _most(rank: Rank, need: Need) -> tuple[int, int, int]:
     """The most requests that run with a slot to spare where slots are tracked, that slot, and the most without."""
-    unspared = _most_requests(rank, need, spare=0)
-    spared = _most_requests(rank, need, spare=1) if unspared and spare_slots(rank) else 0
-    return (spared, 1, unspared) if spared else (unspared, 0, unspared)
+    unspared, spare = _most_requests(rank, need, spare=False), rank.request_slots.spare
+    spared = _most_requests(rank, need, spare=True) if unspared and spare else 0
+    return (spared, spare, unspared) if spared else (unspared, 0, unspared)
 
 
 class Pair(BaseModel):
@@ -170,7 +166,7 @@ def _most_asked(rank: Rank, *, spare: bool) -> int:
     """The largest C that runs with C asked and its slots."""
     wanted = np.arange(1, min(most_by_state(rank), MAX_REQUESTS // asked_divisor(rank.resolved)) + 1)
     there = asking(rank, wanted)
-    slots = slots_for(rank, wanted, spare=spare)
+    slots = rank.request_slots.slots(wanted, spare=spare)
     runs = running(pools_from_slots(there, slots), rank.scenario.L)
     if pin_is_ignored(rank.resolved):
         runs = np.where(slots_from_ratio(there, MAX_RATIO) >= slots, runs, 0)
@@ -180,7 +176,7 @@ def _most_asked(rank: Rank, *, spare: bool) -> int:
 def ratio_range(rank: Rank | None, low: int, high: int) -> tuple[float | None, float | None]:
     """Every ratio [-] that an input takes and that gives K from `low` to `high` [slots per rank]; as `Optimum` says.
 
-    Without a rank no ratio gives what a pin gives.
+    `rank` is None where no ratio can give what a pin gives.
     """
     if rank is None or ratio_is_ignored(rank.resolved) or slots_from_ratio(rank, MAX_RATIO) < low:
         return None, None
@@ -205,23 +201,24 @@ def ratio_for(rank: Rank | None, low: int, high: int, liked: float | None = None
 
 
 def last_spared(rank: Rank, requests: int, high: int) -> int:
-    """The last K up to `high` [slots per rank] at which so many requests have a slot to spare: from the next multiple
-    of S on another one is admitted, unless no more are asked for.
+    """The largest K up to `high` [slots per rank] at which so many requests have a slot to spare. With S more slots one
+    more request is admitted, unless no more are asked for.
     """
     capped = rank.requests_asked is not None and rank.requests_asked <= requests
-    return high if capped or not spare_slots(rank) else min(high, int(slots_for(rank, requests + 1, spare=False)) - 1)
+    each = rank.request_slots
+    return high if capped or not each.spare else min(high, each.slots(requests + 1) - 1)
 
 
 def most_by_state(rank: Rank) -> int:
-    """The most requests [requests per rank] whose slots `rest` could hold, were there no KV: no search goes beyond."""
-    return int(max(rank.rest_gib, 0) * GIB / rank.slot_bytes) // int(rank.S)
+    """The most requests [requests per rank] whose slots fit into `rest` with no KV at all: where every search ends."""
+    return rank.request_slots.requests(int(max(rank.rest_gib, 0) * GIB / rank.slot_bytes))
 
 
-def _most_requests(rank: Rank, need: Need, spare: int) -> int:
-    """The largest C that runs with C x S + spare slots; the engine never wants more than asked, or its top estimate."""
-    S = int(rank.S)
-    top = int(rank.requests_asked) if rank.requests_asked is not None else ESTIMATE_HIGH
-    by_flag = (float(most_slots(rank)) - spare) / S
-    wanted = np.arange(1, int(min(top, most_by_state(rank), by_flag)) + 1).astype(np.int64)
-    tokens = kv_tokens_for(pools_from_slots(rank, wanted * S + spare), wanted).tolist()
+def _most_requests(rank: Rank, need: Need, *, spare: bool) -> int:
+    """The largest C that runs with its slots; the engine never wants more than asked, or its top estimate."""
+    top = int(rank.requests_asked) if rank.requests_asked is not None else rank.rules.estimate.high
+    wanted = np.arange(1, min(top, most_by_state(rank)) + 1, dtype=np.int64)
+    slots = np.asarray(rank.request_slots.slots(wanted, spare=spare))
+    by_flag = slots <= most_slots(rank)
+    tokens = kv_tokens_for(pools_from_slots(rank, slots[by_flag]), wanted[by_flag]).tolist()
     return last_that_holds(0, len(tokens), lambda C: C == 0 or need(C) <= tokens[C - 1])

@@ -10,18 +10,15 @@ from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.band import at_low_end
 from sizing.answers.solve import Sizing, solve_now
-from sizing.answers.what_runs import spare_slots
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, gib, requests_text, rest_text, stated_ratio_text
-from sizing.engine.rank import rank_of
 from sizing.engine.requests import asked_divisor
-from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.engine.split import Split
 from sizing.releases.flags import PIN, RATIO, REQUESTS
 from sizing.scenario.inputs import MAX_REQUESTS, Scenario
 from sizing.scenario.rest import ends_of
 
-SPARE_WHY = "a chunk border may find no free slot, and an assertion then ends the server"  # what_runs.spare_slots
+SPARE_WHY = "a chunk border may find no free slot, and an assertion then ends the server"
 
 
 class Ways(BaseModel):
@@ -197,7 +194,7 @@ def _options(sizing: Sizing) -> Iterator[_Option]:
 
 
 def _asked_instead(sizing: Sizing) -> Iterator[_Option]:
-    """A count in place of the engine's own estimate, where that binds: as many as the next limit allows."""
+    """A request count to set where the engine's own estimate binds: as many as the next limit allows."""
     scenario, now = sizing.scenario, sizing.now
     if not isinstance(now, Split) or now.binding.name != "estimate" or scenario.max_running_requests is not None:
         return
@@ -215,7 +212,7 @@ def _r_star(sizing: Sizing) -> tuple[str, ...]:
 
 def spared(sizing: Sizing, split: Split) -> bool:
     """Whether a split keeps a slot free for the chunk border, or needs none."""
-    return not spare_slots(rank_of(sizing.scenario)) or split.slots != split.admitted * sizing.S
+    return not sizing.resolved.request_slots.is_tight(split.slots, split.admitted)
 
 
 def _may_spare(sizing: Sizing, now: Split) -> bool:
@@ -240,7 +237,8 @@ def _reason(sizing: Sizing, now: Split | None, best: _Option) -> str:
     if now.runs < best.runs:
         return _what_is_short(sizing, now)
     if _may_spare(sizing, now):
-        return f"{count(now.slots)} slots are just {requests_text(now.admitted)} x S {sizing.S}: {SPARE_WHY}."
+        just = sizing.resolved.request_slots.product(requests_text(now.admitted))
+        return f"{count(now.slots)} slots are just {just}: {SPARE_WHY}."
     return "Nothing to change: no split and no request count runs more."
 
 
@@ -251,8 +249,7 @@ def _what_is_short(sizing: Sizing, now: Split) -> str:
     if name == "KV pool" and now.memory.state_idle:
         return f"{gib(now.memory.state_idle)} of state lie idle: the KV pool is short."
     if name == "requests asked":
-        asked = sizing.scenario.max_running_requests or SPECULATION_REQUESTS
-        return f"--max-running-requests ({count(asked)}) binds."
+        return f"--max-running-requests ({count(sizing.resolved.max_running_requests or 0)}) binds."
     of_the_engine = {"estimate": "The engine's own estimate", "tokens // 2": "The engine's tokens // 2"}
     return f"{of_the_engine.get(name, f'The {name}')} binds: {requests_text(now.binding.requests)}."
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from sizing.answers.band import for_flags
 from sizing.answers.curves import L_HIGH, L_LOW
 from sizing.answers.optimum import r_star
 from sizing.basics.dtypes import KvDtype, StateDtype
@@ -168,13 +169,13 @@ def _ratios(scenario: Scenario, points: int) -> list[float]:
 def _slots(scenario: Scenario) -> int:
     """K of the deployment as it is set now, at least one request's."""
     rank = rank_of(scenario)
-    slots = max(int(slots_unpinned(rank, scenario.mamba_full_memory_ratio)), int(rank.S))
+    slots = max(int(slots_unpinned(rank, scenario.mamba_full_memory_ratio)), rank.request_slots.slots(1))
     return slots * pin_divisor(rank.resolved)
 
 
 def _requests(scenario: Scenario) -> int:
     """What the state pool admits now."""
-    return max(_slots(scenario) // int(rank_of(scenario).S), 1)
+    return max(rank_of(scenario).request_slots.requests(_slots(scenario)), 1)
 
 
 def _split_by(scenario: Scenario, x: Axis, y: Axis) -> Scenario:
@@ -223,9 +224,11 @@ def _with(base: Scenario, values: dict[str, Any]) -> Any:
 
 
 def _solved(scenario: Scenario, arrays: dict[str, Any]) -> tuple[Any, Any] | None:
-    """What runs, and where the engine starts, over the arrays; None where it refuses the flags."""
+    """What runs, and where the engine starts, over the arrays, at the low end of an estimated `rest`; None where it
+    refuses the flags.
+    """
     try:
-        rank = rank_as_set(scenario)
+        rank = rank_as_set(for_flags(scenario))
     except RefusedError:
         return None
     rank = rank._replace(rest_gib=arrays.get("rest_gib", rank.rest_gib))

@@ -116,6 +116,24 @@ def most_of(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], at: int) ->
     return last_that(1, top, lambda tried: fits(rank, _with(scenario, wants, (at,), requests=tried)))
 
 
+def most_spared(row: Row, wants: tuple[Want, ...]) -> tuple[int, ...]:
+    """The most of each want as in `row.most`, but with a slot to spare for the chunk border where fewer requests leave
+    one: what `recommended` takes.
+    """
+    scenario = row.way.scenario
+    return tuple(spared_most(scenario, wants, at, most) for at, most in enumerate(row.most))
+
+
+def spared_most(scenario: Scenario, wants: tuple[Want, ...], at: int, most: int) -> int:
+    """The most of one want [requests of the deployment] with a slot to spare; `most` where none leaves one."""
+    fewer = most - scenario.attn_dp_size
+    if fewer < 1:
+        return most
+    others = [(*wants[:at], Want(L=wants[at].L, requests=tried), *wants[at + 1 :]) for tried in (most, fewer)]
+    full, less = (setting_of(scenario, tried) for tried in others)
+    return fewer if full and less and less.spare > full.spare else most
+
+
 def _near(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> Iterator[Near]:
     """The nearest point on each axis, where there is one."""
     yield from _fewer_requests(scenario, rank, wants)
@@ -241,7 +259,7 @@ def _point(
 def _each_or_all(
     wants: tuple[Want, ...], asked: list[int], holds: Callable[[tuple[int, ...], Any], Any]
 ) -> Iterator[tuple[tuple[int, ...], int]]:
-    """For each want that is enough to lower alone, its largest number that fits; where none is, one cap for all."""
+    """For each want that can be lowered alone, its largest number that fits; if none can, one cap for all of them."""
     alone = False
     for which in [(at,) for at in range(len(wants))]:
         if value := _largest(asked, which, holds):
@@ -260,7 +278,7 @@ def _largest(asked: list[int], which: tuple[int, ...], holds: Callable[[tuple[in
 def _with(
     scenario: Scenario, wants: tuple[Want, ...], which: tuple[int, ...], requests: Any = None, L: Any = None
 ) -> Need:
-    """The need with one want's requests or L in place of its own, or with all of them capped; arrays make arrays."""
+    """The need where one want has other requests or another L, or where all are capped; arrays give arrays."""
 
     def set_to(value: Any, own: int, at: int) -> Any:
         if value is None or at not in which:

@@ -1,4 +1,4 @@
-"""Boot logs of SGLang 0.5.4 to 0.5.23: what each line says, the facts of each boot, and a Scenario's inputs.
+"""Boot logs of any release in RELEASES: what each line says, the facts of each boot, and a Scenario's inputs.
 
 >>> from sizing.bootlog import exact_bytes, inputs_of, read_text
 >>> from sizing.models import entry, read_config

@@ -6,6 +6,7 @@ Source: boot-log-formats.md, "Cross-checks a parser can make".
 from sizing.basics.units import count
 from sizing.bootlog.facts import PAGE_UNSTATED, Facts
 from sizing.bootlog.ranks import RankReport
+from sizing.engine.request_slots import RequestSlots
 
 
 def conflicts_of(reports: tuple[RankReport, ...], rows: int | None, printed: int | None) -> tuple[str, ...]:
@@ -48,10 +49,12 @@ def _contradictions(report: RankReport) -> list[str]:
             f"The clamp warning speaks of {count(capped.slots)} slots, the state pool of {count(state.slots)}. "
             "Check that both lines are of one boot."
         )
-    if capped.S and capped.slots // capped.S != capped.requests:
+    each = RequestSlots(capped.S or 1)
+    if capped.S and each.requests(capped.slots) != capped.requests:
         found.append(
-            f"The clamp warning gives {count(capped.requests)} requests, but {count(capped.slots)} // {capped.S} is "
-            f"{count(capped.slots // capped.S)}. Check that the line is whole."
+            f"The clamp warning gives {count(capped.requests)} requests, but "
+            f"{each.division(count(capped.slots))} is {count(each.requests(capped.slots))}. "
+            "Check that the line is whole."
         )
     return found
 
@@ -59,10 +62,10 @@ def _contradictions(report: RankReport) -> list[str]:
 def missing_of(facts: Facts, no_kv_pool: bool) -> tuple[str, ...]:
     """What to ask for, a sentence each. With `no_kv_pool` the engine has none, and nothing of it is asked for."""
     asks = []
-    if facts.unified:
+    if facts.unified or facts.settings.enable_unified_memory:
         return (
-            "The unified memory pool has one pool for both, so there are no bytes of a slot or of a token to read "
-            "and no ratio to set: boot once without --enable-unified-memory.",
+            "The buffer of --enable-unified-memory prints no pool of its own: the bytes of a slot and of a token are "
+            "those of its “sub-pool” lines, entry_bytes.",
         )
     if facts.slot_bytes is None:
         asks.append(_missing_state(facts))

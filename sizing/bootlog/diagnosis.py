@@ -22,8 +22,10 @@ from sizing.bootlog.settings import latest
 from sizing.command import Command
 from sizing.engine.pools import pools_from_slots
 from sizing.engine.rank import rank_of
+from sizing.engine.request_slots import CLAMP_FORMULA
 from sizing.engine.resolved import Rank
 from sizing.engine.slots import slots_set
+from sizing.explain.unified_memory import unified_in_force
 from sizing.releases.architectures import support_of
 from sizing.scenario.from_model import FILLED, geometry_of, named_in, servable
 from sizing.scenario.inputs import Scenario, read_scenario
@@ -117,7 +119,7 @@ def diagnose(
     if not isinstance(scenario, Scenario):
         return found._replace(problems=tuple(scenario))
     stands = bool(found.model) or (trusted and {"state_bytes_per_slot", "kv_bytes_per_token"} <= values.keys())
-    if not _measured(facts, values, model=stands):
+    if (facts.unified and not trusted) or not _measured(facts, values, model=stands):
         return found
     return _solved(found._replace(scenario=scenario), scenario)
 
@@ -168,7 +170,7 @@ def _as_they_ran(values: dict[str, Any]) -> dict[str, Any]:
 
 def _measured(facts: Facts, values: dict[str, Any], *, model: bool) -> bool:
     """Whether rest and the bytes of both pools are known: without them the worked example's would stand in."""
-    if facts.unified or "rest_gib" not in values:
+    if "rest_gib" not in values:
         return False
     if model:
         return True
@@ -176,11 +178,17 @@ def _measured(facts: Facts, values: dict[str, Any], *, model: bool) -> bool:
     return measured and {"state_bytes_per_slot", "kv_bytes_per_token"} <= values.keys()
 
 
+NOTHING = "Nothing is predicted or proposed"
+
+
 def _lacking(facts: Facts) -> str:
     """What to paste before anything can be predicted: the lines that hold what is not known."""
     asks = []
-    if facts.unified:
-        return "Nothing is predicted or proposed: one pool holds both states and KV."
+    one_buffer = facts.unified is not None or facts.settings.enable_unified_memory is True
+    if one_buffer and facts.S is None:
+        return f"{NOTHING} without a guess: paste the launch command or the line of server_args."
+    if one_buffer:
+        return f"{NOTHING}: no rest and no bytes that are known give this buffer. Paste all its lines of one rank."
     if facts.slot_bytes is None or facts.slot_bytes.low <= 0:
         asks.append("“Mamba Cache is allocated” with both sizes")
     if facts.token_bytes is None:
@@ -193,8 +201,8 @@ def _lacking(facts: Facts) -> str:
     if facts.rest is None and facts.slot_bytes is not None and facts.token_bytes is not None:
         asks.append("“Load weight begin” and “Load weight end”, with --mem-fraction-static")
     if not asks:
-        return "Nothing is predicted or proposed: what the log does not say would have to be guessed."
-    return f"Nothing is predicted or proposed without a guess: paste {'; '.join(asks)}."
+        return f"{NOTHING}: what the log does not say would have to be guessed."
+    return f"{NOTHING} without a guess: paste {'; '.join(asks)}."
 
 
 def no_cure(found: Diagnosis) -> str:
@@ -252,7 +260,10 @@ def _beside(facts: Facts, sizing: Sizing, *, exact: bool) -> tuple[Beside, ...]:
         return (Beside("boot", "refused", "started" if facts.slots else "-", sizing.now.sentence),)
     printed = {"slots": facts.slots, "kv_rows": facts.kv_rows, "admitted": facts.running}
     ends = _open(facts, sizing, exact=exact)
-    return tuple(_row(facts, name, getattr(sizing.now, name), printed[name], ends[name]) for name in NAMES)
+    numbers = {name: getattr(sizing.now, name) for name in NAMES}
+    if one := unified_in_force(sizing):  # where a draft is fused into its entries, fewer tokens than in two pools
+        numbers["kv_rows"] = one.found.label // sizing.scenario.dcp_size
+    return tuple(_row(facts, name, numbers[name], printed[name], ends[name]) for name in NAMES)
 
 
 def _row(facts: Facts, name: str, predicted: int, printed: int | None, ends: tuple[int, int]) -> Beside:
@@ -330,10 +341,19 @@ def named_model(path: str | None, models: tuple[str, ...] | None = None) -> str:
 
 def readings(facts: Facts, found: Diagnosis) -> list[tuple[str, str, str, str]]:
     """Every number of the log: value, the interval that its decimals leave, and where it is from."""
-    return [*_bytes(facts, found), *_rests(facts), *_counts(facts), _release(facts)]
+    rows = [*_bytes(facts, found), *_rests(facts), *_counts(facts), _release(facts)]
+    if facts.unified is None:
+        return rows
+    return [(name, value, between, OF_THE_BUFFER.get(source, source)) for name, value, between, source in rows]
 
 
 Reading = tuple[str, str, str, str]
+# Where the numbers of one buffer are from, in place of the lines of two pools.
+OF_THE_BUFFER = {
+    "size / (N + 1)": "entry_bytes", "size / (#tokens + page)": "entry_bytes",
+    "sum of the printed pools": "total_bytes", "#tokens": "max_total_num_tokens",
+    "#tokens x dcp_size": "max_total_num_tokens",
+}  # fmt: skip
 
 
 def _bytes(facts: Facts, found: Diagnosis) -> list[Reading]:
@@ -376,7 +396,7 @@ def _counts(facts: Facts) -> list[Reading]:
     rows = (
         ("K, state slots", facts.slots, "max_mamba_cache_size"),
         ("S, slots per request", facts.S, facts.S_from or ""),
-        ("mamba clamp", facts.clamp, "K // S"),
+        ("mamba clamp", facts.clamp, CLAMP_FORMULA),
         ("KV tokens on one rank", facts.kv_rows, "#tokens"),
         ("KV tokens, logical", facts.kv_tokens, "#tokens x dcp_size"),
         ("max_running_requests", facts.running, "summary or warning"),

@@ -12,6 +12,7 @@ from sizing.bootlog.rest import Charging, gap_gib, rest_from_pools
 from sizing.bootlog.said import Ring, Unified
 from sizing.bootlog.settings import Settings
 from sizing.bootlog.slots import SlotsFrom
+from sizing.engine.request_slots import RequestSlots
 from sizing.releases.rules import Release
 from sizing.scenario.inputs import Attention, Family
 
@@ -52,8 +53,6 @@ class Facts(BaseModel):
     S: int | None
     S_from: SlotsFrom | None
     S_possible: tuple[int, ...]
-    clamp: int | None
-    """K // S [requests]."""
     draft_tokens: int | None
     """D; 0 without speculation."""
     speculation: bool | None
@@ -120,6 +119,11 @@ class Facts(BaseModel):
         """The page size that the bytes of a token were divided by [tokens]."""
         return self.settings.page_size or PAGE_UNSTATED
 
+    @property
+    def clamp(self) -> int | None:
+        """K // S [requests]; None where one of them is not known."""
+        return self.clamp_at(self.S) if self.S else None
+
     def clamp_at(self, S: int) -> int | None:
         """K // S [requests] for an S [slots per request] that is stated elsewhere."""
-        return None if self.slots is None else self.slots // S
+        return None if self.slots is None else RequestSlots(S).requests(self.slots)

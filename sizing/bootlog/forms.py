@@ -239,6 +239,7 @@ STATE = (
             r"max_mamba_cache_size=<slots:n>, max_num_reqs=<requests:n>(?=,)"
         ),
         lambda found: said.Unified(*(_count(found, name) for name in ("bytes", "tokens", "slots", "requests"))),
+        since="0.5.15",
     ),
 )
 

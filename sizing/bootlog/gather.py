@@ -21,6 +21,7 @@ from sizing.bootlog.rest import Charging, rest_from_weights
 from sizing.bootlog.said import Arguments, Decode, NoKvPool, RadixOff, Refused, Ring
 from sizing.bootlog.settings import Settings, kv_dtype, settings_of, with_given
 from sizing.bootlog.slots import slots_per_request_of
+from sizing.engine.padding import with_padding
 from sizing.models import ModelRefusedError
 from sizing.releases.architectures import support_of
 from sizing.releases.rules import RELEASES, Release, rules_of
@@ -85,7 +86,6 @@ def facts_of(lines: list[Line], given: Settings | None = None, possible: tuple[R
         S=S.S,
         S_from=S.source,
         S_possible=S.possible,
-        clamp=slots // S.S if slots is not None and S.S else None,
         draft_tokens=drafts,
         speculation=speculation,
         radix_off=radix_off,
@@ -291,6 +291,8 @@ def _printed(reports: tuple[RankReport, ...]) -> int | None:
         if report.summary and report.summary.tokens is not None
         else report.short.tokens
         if report.short
+        else report.unified.tokens
+        if report.unified
         else None
         for report in reports
     )
@@ -403,8 +405,8 @@ def _draft_tokens(settings: Settings, reports: tuple[RankReport, ...], running: 
 def _drafts_by_size(state: words.StatePool, running: int | None) -> int | None:
     if not running or state.slots is None or state.ssm is None or not state.draft_ssm or not state.draft_ssm.value:
         return None
-    slot = share(state.ssm.measured, state.slots + 1)
-    held = share(state.draft_ssm.measured, running + 1)
+    slot = share(state.ssm.measured, with_padding(state.slots))
+    held = share(state.draft_ssm.measured, with_padding(running))
     if slot.low <= 0:
         return None
     low, high = held.low / slot.high, held.high / slot.low
@@ -469,4 +471,6 @@ def _ring_bytes(ring: Ring | None, slots: int | None, running: int | None) -> Me
     if ring is None or ring.fold is None:
         return None
     holders = slots if ring.fold else running
-    return share(total(ring.sizes), (holders + 1) * ring.length) if holders is not None and ring.length else None
+    if holders is None or not ring.length:
+        return None
+    return share(total(ring.sizes), with_padding(holders) * ring.length)

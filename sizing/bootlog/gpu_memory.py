@@ -118,7 +118,11 @@ def boot_memory_words(seen: Beside, facts: Facts, sizing: Sizing) -> str:
             "--mem-fraction-static. Leave some for activations, and check that graph capture still fits."
         )
     if seen.gpu is None:
-        said.append("The GPU is not known: the bar begins at what was free before weights. Choose it in the sidebar.")
+        said.append(
+            "The GPU is not known: the bar begins at what was free before weights. Choose it on the page Balance."
+        )
     elif seen.guessed:
-        said.append(f"Taken for {seen.gpu.name} by what was free before weights; choose another in the sidebar.")
+        said.append(
+            f"Taken for {seen.gpu.name} by what was free before weights: choose another GPU on the page Balance."
+        )
     return " ".join(said)

@@ -151,6 +151,7 @@ def _flags(facts: Facts) -> Iterator[_Given]:
             yield _Given(name, settings.input(name))
     yield _Given("replayssm", settings.replayssm)
     yield _Given("skip_decode_lock", settings.skip_decode_lock)
+    yield _Given("enable_unified_memory", True if facts.unified else settings.enable_unified_memory)
     yield _Given("dcp_size", facts.dcp_size)
     if settings.max_mamba_cache_size is not None:
         yield _Given("split", "pin")
@@ -173,6 +174,7 @@ def _state(facts: Facts, exact: Exact) -> Iterator[_Given]:
         yield _Given("state_bytes_per_slot", max(conv + ssm, 1))
         yield _Given("conv_bytes_per_slot", conv)
     else:
+        yield _Given("mamba_ssm_dtype", facts.settings.mamba_ssm_dtype)
         return
     yield _Given("state_bytes_source", MODEL if exact.state is not None else LOG)
     for name in ("mamba_ssm_dtype", "state_bytes_dtype"):
@@ -187,6 +189,7 @@ def _kv(facts: Facts, exact: Exact) -> Iterator[_Given]:
     yield _Given("attention", exact.attention or facts.attention, MODEL if exact.attention else LOG)
     yield _Given("kv_heads", exact.kv_heads, MODEL)
     if facts.token_bytes is None:
+        yield _Given("kv_cache_dtype", facts.kv_cache_dtype)
         return
     measured = whole_elements(facts.token_bytes, KV_ITEMSIZE[dtype or "bfloat16"])
     yield _Given("kv_bytes_per_token", exact.kv or max(measured, 1), MODEL if exact.kv else LOG)

@@ -16,7 +16,6 @@ from sizing.bootlog.measure import Measured
 from sizing.bootlog.settings import LOG_INPUTS, Settings, with_inputs
 from sizing.command import Command
 from sizing.command.flags import RULES
-from sizing.engine.requests import ESTIMATE_LOW
 from sizing.models import Geometry, ModelRefusedError, state_bytes
 from sizing.releases.rules import RELEASES, Release, rules_of
 from sizing.scenario.from_model import geometry_of
@@ -26,6 +25,7 @@ from sizing.scenario.inputs import LABELS
 UNSET: dict[str, Any] = {
     "tp_size": 1, "pp_size": 1, "dcp_size": 1, "attn_dp_size": 1, "disable_radix_cache": False,
     "disable_overlap_schedule": False, "D": 0, "replayssm": "off", "skip_decode_lock": False,
+    "enable_unified_memory": False,
 }  # fmt: skip
 
 
@@ -102,6 +102,7 @@ def _differ(alone: Facts, both: Facts, command: Command) -> Iterator[str]:
     asked = settings_of_command(command)
     yield from _flags(alone.settings, asked, command)
     yield from _printed(alone, asked, command)
+    yield from _one_buffer(alone, asked, command)
     yield from _slots(alone, asked, command)
     yield from _requests(both, asked)
     yield from _fraction(both, asked, command)
@@ -115,7 +116,7 @@ def _differ(alone: Facts, both: Facts, command: Command) -> Iterator[str]:
 _COMPARED = (
     "tp_size", "pp_size", "attn_dp_size", "dcp_size", "mem_fraction_static", "max_running_requests",
     "max_total_tokens", "max_mamba_cache_size", "mamba_full_memory_ratio", "mamba_ssm_dtype", "D",
-    "context_length", "disaggregation_mode",
+    "context_length", "disaggregation_mode", "enable_unified_memory",
 )  # fmt: skip
 _NONE_IN_A_WHOLE_LINE = ("max_running_requests", "max_total_tokens", "max_mamba_cache_size")
 
@@ -158,6 +159,15 @@ def _printed(alone: Facts, asked: Settings, command: Command) -> Iterator[str]:
         )
 
 
+def _one_buffer(alone: Facts, asked: Settings, command: Command) -> Iterator[str]:
+    """The lines of one buffer, or those of two pools, against the flag."""
+    flag, asks = "--enable-unified-memory", asked.enable_unified_memory
+    if alone.unified and asks is False and is_whole(command):
+        yield f"{flag}: the log has one buffer for both pools, the command does not ask for it."
+    if asks and alone.unified is None and alone.slot_bytes is not None and alone.kv_rows is not None:
+        yield f"{flag}: the log has two pools, the command asks for one buffer."
+
+
 def _forces_pages(releases: tuple[Release, ...]) -> bool:
     """Whether rows need be no whole pages as asked, in a release that the log may be of."""
     possible = map(rules_of, releases or RELEASES)
@@ -198,11 +208,11 @@ def _requests(both: Facts, asked: Settings) -> Iterator[str]:
 
 def _too_few(both: Facts, asked: int) -> bool:
     """Whether fewer run than were asked though neither pool stops them."""
-    if (
-        both.clamp is None or both.kv_rows is None or both.running is None or asked > ESTIMATE_LOW
-    ):  # no estimate is lower
+    rules = [rules_of(release) for release in both.releases or RELEASES]
+    by_estimate = asked > min(one.estimate.low for one in rules)  # no estimate is lower
+    if both.clamp is None or both.kv_rows is None or both.running is None or by_estimate:
         return False
-    return both.running < min(asked, both.clamp, both.kv_rows // 2)
+    return both.running < min(asked, both.clamp, both.kv_rows // max(one.tokens_per_request for one in rules))
 
 
 # What sizing may keep back of rest for images, and for their features besides [GiB] (rest-before-boot.md 3.4).

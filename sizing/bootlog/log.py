@@ -1,6 +1,6 @@
 """Read a boot log: from text, chunks or a file to boots with their facts, and what could not be read.
 
-Source: boot-log-formats.md, SGLang 0.5.4 to 0.5.23.
+Source: boot-log-formats.md.
 """
 
 import re

@@ -8,9 +8,9 @@ from sizing.bootlog import said
 from sizing.bootlog.find import Line
 from sizing.bootlog.measure import Measured, Printed, share, total
 from sizing.bootlog.prefix import Rank
-
-# Every S there is: the S table of compute-mamba-ratio.md, all strategies, with and without the decode-lock skip.
-POSSIBLE = (1, 3, 4, 5)
+from sizing.engine.padding import with_padding
+from sizing.engine.request_slots import RequestSlots
+from sizing.engine.slots_per_request import POSSIBLE
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ class RankReport(NamedTuple):
         )
         if count is None or not running:
             return None
-        return count if sum(count // S >= running for S in POSSIBLE) == 1 else None
+        return count if sum(RequestSlots(S).requests(count) >= running for S in POSSIBLE) == 1 else None
 
     @property
     def running(self) -> int | None:
@@ -96,14 +96,14 @@ class RankReport(NamedTuple):
         """Bytes of one slot: the sizes cover N + 1 of them (engine-sizing.md section 2)."""
         if not self.state_sizes or self.state is None or self.state.slots is None:
             return None
-        return share(total(self.state_sizes), self.state.slots + 1)
+        return share(total(self.state_sizes), with_padding(self.state.slots))
 
     @property
     def conv_bytes(self) -> Measured | None:
         """The conv part of a slot [bytes]."""
         if self.slot_bytes is None or self.state is None or self.state.slots is None:
             return None
-        return share(self.state_sizes[0].measured, self.state.slots + 1)
+        return share(self.state_sizes[0].measured, with_padding(self.state.slots))
 
     @property
     def rows(self) -> int | None:
@@ -117,7 +117,7 @@ class RankReport(NamedTuple):
         """The SSM part of a slot [bytes]."""
         if self.slot_bytes is None or self.state is None or self.state.slots is None:
             return None
-        return share(self.state_sizes[1].measured, self.state.slots + 1)
+        return share(self.state_sizes[1].measured, with_padding(self.state.slots))
 
     @property
     def kv_gib(self) -> Measured | None:

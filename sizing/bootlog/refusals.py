@@ -11,7 +11,7 @@ from sizing.basics.units import MIB, number
 from sizing.bootlog.find import Line
 from sizing.bootlog.said import Refused
 from sizing.releases.flags import engine_flags, whole_name
-from sizing.releases.rules import LATEST
+from sizing.releases.rules import COVERED, LATEST
 
 MAX_WORDS = 400  # characters of the engine's words that are repeated
 
@@ -79,7 +79,7 @@ def _no_such_flag(name: str) -> str:
     whole = whole_name(name)
     flag = engine_flags().get(whole) if whole else None
     if flag is None:
-        return f"No release of SGLang from 0.5.4 to 0.5.23 has {name}: remove it."
+        return f"No release of SGLang from {COVERED} has {name}: remove it."
     return f"{name} is a flag of {flag.since} to {flag.until or LATEST}: remove it, or run one of these releases."
 
 

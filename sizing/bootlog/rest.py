@@ -10,9 +10,11 @@ from sizing.basics.units import GIB
 from sizing.bootlog.measure import Measured, least, span
 from sizing.bootlog.rank_facts import RankFacts
 from sizing.engine.byte_costs import draft_rows_charged
-from sizing.engine.charges import charges_drafts, draft_holders
+from sizing.engine.charges import charges_drafts
+from sizing.engine.draft_rules import drafts_of
 from sizing.engine.kv import HEADROOM_BUFFER, adds_headroom
-from sizing.engine.slots_per_request import SPECULATION_REQUESTS
+from sizing.engine.padding import slots_charged, with_padding
+from sizing.engine.request_slots import RequestSlots
 from sizing.releases.rules import Release, rules_of
 from sizing.scenario.inputs import Algorithm, Family, ReplaySsm, Role
 
@@ -76,13 +78,10 @@ def _state(rank: RankFacts, charging: Charging) -> Measured | None:
     """The slots that were charged; a decode server up to 0.5.10 allocates a count of its own and never prints K."""
     if rank.state_gib is None or rank.slots is None or rank.slots_allocated is None:
         return None
-    if charging.role == "decode" and rules_of(charging.release).decode_slots != "most of K and what rows need":
+    rules = rules_of(charging.release)
+    if charging.role == "decode" and rules.decode_slots != "most of K and what rows need":
         return None
-    return rank.state_gib.times((rank.slots + _padding(charging)) / (rank.slots_allocated + 1))
-
-
-def _padding(charging: Charging) -> int:
-    return rules_of(charging.release).padding_slots
+    return rank.state_gib.times(slots_charged(rules, rank.slots) / with_padding(rank.slots_allocated))
 
 
 def _kv(rank: RankFacts, charging: Charging) -> Measured | None:
@@ -124,15 +123,21 @@ def _drafts(rank: RankFacts, charging: Charging) -> Measured | None:
     reserved = _states_reserved(rank, charging)
     if reserved is None or rank.state_gib is None or rank.slots_allocated is None:
         return None
-    return rank.state_gib.times(reserved * charging.D / (rank.slots_allocated + 1))
+    return rank.state_gib.times(reserved * charging.D / with_padding(rank.slots_allocated))
+
+
+def _asked(charging: Charging) -> int:
+    """The requests that are charged for: as asked, else as many as the release takes under speculation."""
+    return charging.requests or rules_of(charging.release).speculation_requests
 
 
 def _states_reserved(rank: RankFacts, charging: Charging) -> int | None:
     """How many requests' drafts are charged (section 14, the row of draft states)."""
-    rules, asked = rules_of(charging.release), charging.requests or SPECULATION_REQUESTS
-    if rank.slots is None or (charging.S is None and rules.drafts == "joint"):
+    rules = rules_of(charging.release)
+    if rank.slots is None or (charging.S is None and drafts_of(rules).asks_clamp):
         return None
-    return int(draft_holders(rules, rank.slots, rank.slots // (charging.S or 1), asked))
+    clamp = RequestSlots(charging.S or 1).requests(rank.slots)
+    return int(drafts_of(rules).holders(rules, rank.slots, clamp, _asked(charging)))
 
 
 def _rings(rank: RankFacts, charging: Charging) -> Measured | None:
@@ -145,7 +150,7 @@ def _rings(rank: RankFacts, charging: Charging) -> Measured | None:
     if charging.family == "GDN" and rules_of(charging.release).spec_ring == "GDN fixed":
         if rank.running is None:
             return None
-        return rank.ring_gib.times(((charging.requests or SPECULATION_REQUESTS) + 1) / (rank.running + 1))
+        return rank.ring_gib.times(with_padding(_asked(charging)) / with_padding(rank.running))
     return rank.ring_gib
 
 

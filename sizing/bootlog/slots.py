@@ -6,9 +6,11 @@ else the counts that ran leave a few possible values.
 
 from typing import Literal, NamedTuple
 
-from sizing.bootlog.ranks import POSSIBLE, RankReport
+from sizing.bootlog.ranks import RankReport
 from sizing.bootlog.settings import Settings
+from sizing.engine.request_slots import RequestSlots
 from sizing.engine.resolve import slots_by_flags
+from sizing.engine.slots_per_request import POSSIBLE
 from sizing.releases.architectures import ARCHITECTURES, support_of
 from sizing.releases.rules import RELEASES, Release
 
@@ -60,7 +62,7 @@ def _possible(slots: int | None, running: int, started: bool) -> tuple[int, ...]
     """The values with which K // S is at least what runs, or 1 in a server that got as far as its KV pool."""
     if slots is None or not (running or started):
         return POSSIBLE
-    return tuple(S for S in POSSIBLE if slots // S >= max(running, 1))
+    return tuple(S for S in POSSIBLE if RequestSlots(S).requests(slots) >= max(running, 1))
 
 
 def _never_has_radix(model: str, releases: tuple[Release, ...]) -> bool:
@@ -73,7 +75,7 @@ def _never_has_radix(model: str, releases: tuple[Release, ...]) -> bool:
     return bool(model) and bool(possible) and all(support_of(model, release).radix_off for release in possible)
 
 
-# What S follows from, beside the release and the model.
+# What S follows from, beside the release, the model, and inputs that are no setting of their own.
 DECIDE_S = (
     "D", "speculative_algorithm", "mamba_radix_cache_strategy", "disable_overlap_schedule", "disaggregation_mode",
     "disaggregation_decode_enable_radix_cache", "page_size", "pp_size", "skip_decode_lock", "mamba_track_interval",
@@ -87,7 +89,7 @@ def _by_flags(settings: Settings, releases: tuple[Release, ...], architecture: s
     """
     if not settings.complete or settings.disable_radix_cache is None or settings.D is None:
         return set()
-    stated = {name: value for name in DECIDE_S if (value := getattr(settings, name)) is not None}
+    own = {name: value for name in DECIDE_S if (value := getattr(settings, name)) is not None}
     by_model = not architecture and settings.mamba_radix_cache_strategy in (None, "auto")
     models = tuple(ARCHITECTURES) if by_model else (architecture,)
-    return slots_by_flags({"page_size": 1, **stated}, releases or RELEASES, models)
+    return slots_by_flags({"page_size": 1, **own, **settings.others}, releases or RELEASES, models)

@@ -20,6 +20,7 @@ from sizing.exchange.answer import SizingAnswer
 from sizing.exchange.log_answer import log_answer
 from sizing.exchange.wanted_text import read_wants
 from sizing.explain.target_words import wants_words
+from sizing.explain.unified_memory import unified_in_force
 from sizing.scenario.inputs import Scenario, read_scenario
 
 if TYPE_CHECKING:
@@ -124,11 +125,29 @@ def verdict(launch: "Launch", wants: Sequence[Want], given: dict[str, Any], mode
         now = solve(scenario).now
         if not isinstance(now, Split):
             return Verdict(CLAMPS, launch.line, f"SGLang {scenario.release} does not start with this: {now.sentence}")
+        if scenario.enable_unified_memory:
+            return _in_one_buffer(scenario, wants, launch.line)
         carried = bool(carries(rank_of(scenario), need_of(scenario, wants), now.slots))
         words = f"{wants_words(wants)} fit." if carried else _clamped(scenario, wants)
     except RefusedError as refused:
         return Verdict(CLAMPS, launch.line, str(refused))
     return Verdict(CARRIES if carried else CLAMPS, launch.line, words)
+
+
+def _in_one_buffer(scenario: Scenario, wants: Sequence[Want], line: int) -> Verdict:
+    """The same under unified memory, of one length: what several hold together there is not known."""
+    one = unified_in_force(solve(scenario))
+    if len(wants) > 1 or one is None:
+        why = "several lengths together" if len(wants) > 1 else "this model"
+        return Verdict(UNKNOWN, line, f"What runs of {why} under --enable-unified-memory is not known.")
+    ranks, wanted = scenario.attn_dp_size, wants[0].requests
+    if one.runs * ranks >= wanted:
+        return Verdict(CARRIES, line, f"{wants_words(wants)} fit.")
+    cure = (
+        f"set {one.flag}" if one.most * ranks >= wanted else f"no ratio carries it; at most {count(one.most * ranks)}"
+    )
+    runs = f"{count(one.runs * ranks)} run at L = {count(wants[0].L)} under unified memory"
+    return Verdict(CLAMPS, line, f"{wants_words(wants)} do not fit: {runs}; {cure}.")
 
 
 def _unclear(command: Command, given: dict[str, Any], model: str | None) -> str:

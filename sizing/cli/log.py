@@ -12,6 +12,8 @@ from sizing.cli.shared import USAGE_ERROR, aligned, head, print_json, stop, stop
 from sizing.command import Command, read_command
 from sizing.exchange.server_answer import LogFileAnswer, Told, told
 from sizing.exchange.server_words import measured_rows
+from sizing.explain.unified_memory import COLUMNS as UNIFIED_COLUMNS
+from sizing.releases.rules import COVERED
 from sizing.scenario.from_model import named_in, servable
 from sizing.scenario.inputs import Scenario, read_scenario
 from sizing.server.texts import Read, read_texts
@@ -24,7 +26,7 @@ def add(commands: Any) -> None:
     log = commands.add_parser(
         "log",
         help="read a boot log, or what a running server tells, and put it beside what the rules predict",
-        description="Read what SGLang 0.5.4 to 0.5.23 says, plain or gzip, known by its content: a boot log; of a "
+        description=f"Read what SGLang {COVERED} says, plain or gzip, known by its content: a boot log; of a "
         "running server /server_info and /v1/loads as JSON, /metrics, lines of prefill and decode batches. It gives "
         "the bytes of a slot and of a token, rest, S, what was printed, and what the same flags give by the rules; of "
         "a running server what its pools held, what kept requests waiting, and the length in use. Several files are "
@@ -77,6 +79,8 @@ def _lines(found: Told) -> list[str]:
     if found.printed and diagnosis.beside and found.boot is not None and not found.boot.refused:
         beside = [(row.quantity, f"{row.predicted} / {row.printed}", row.why) for row in diagnosis.beside]
         lines += ["", "predicted / printed:", *aligned(beside)]
+    if found.unified is not None:
+        lines += ["", *aligned((UNIFIED_COLUMNS, *found.unified.rows))]
     if found.printed:
         lines += ["", *diagnosis.facts.conflicts, *diagnosis.inputs.missing, *diagnosis.inputs.assumed]
     if answer.flags is None:

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from sizing.answers.band import at_low_end
 from sizing.answers.flip_points import flips
 from sizing.answers.limit_panel import lifts
 from sizing.answers.recommended import recommended
@@ -28,7 +29,8 @@ from sizing.exchange.scenario_file import to_file
 from sizing.exchange.sizing_answer import refused_answer, sizing_answer
 from sizing.explain.hardware_words import automatic_rows
 from sizing.explain.launch_flags import why_words
-from sizing.explain.unified_memory import unified_view
+from sizing.explain.unified_memory import COLUMNS as UNIFIED_COLUMNS
+from sizing.explain.unified_memory import unified_in_force
 from sizing.explain.verdict import advice, ask_for_rest, verdict
 from sizing.explain.working import comparisons, working
 from sizing.scenario.inputs import DEFAULTS, FIELDS, INPUTS, rest_is_given
@@ -85,23 +87,20 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _as_table(sizing: Sizing) -> str:
-    found = recommended(sizing)
-    steps = [(step.quantity, step.result, f"{step.formula}: {step.numbers}") for step in working(sizing)]
-    beside = [(row.quantity, f"{row.specification} / {row.engine}", row.why) for row in comparisons(sizing) if row.why]
-    limits = [
-        (row.place or "-", f"{row.limit.name} {count(row.limit.requests)}", row.lifted_by) for row in lifts(sizing)
-    ]
-    turns = [(turn.quantity, turn.now, f"{turn.flips_at} {turn.then}".strip()) for turn in flips(sizing)]
-    parts = [verdict(sizing).text, "", *aligned(steps)]
+    found, one, safe = recommended(sizing), unified_in_force(sizing), at_low_end(sizing)
+    steps = [(step.quantity, step.result, f"{step.formula}: {step.numbers}") for step in working(safe)]
+    beside = [(row.quantity, f"{row.specification} / {row.engine}", row.why) for row in comparisons(safe) if row.why]
+    limits = [(row.place or "-", f"{row.limit.name} {count(row.limit.requests)}", row.lifted_by) for row in lifts(safe)]
+    turns = [(turn.quantity, turn.now, f"{turn.flips_at} {turn.then}".strip()) for turn in flips(safe)]
+    parts = [" ".join(one.told) if one else verdict(sizing).text, "", *aligned(steps)]
     parts += ["", "limits, the smallest first, and what lifts them:", *aligned(limits)] if limits else []
     parts += ["", "input, now, and where the other pool is short first:", *aligned(turns)] if turns else []
     parts += ["", "specification / engine, where they differ:", *aligned(beside)] if beside else []
     by_itself = automatic_rows(sizing.scenario)
     parts += ["", "what SGLang sets by itself, and by which rule:", *aligned(by_itself)] if by_itself else []
-    if found:
+    if found and not one:
         parts += ["", f"set: {found.flag}", *([f" or: {' '.join(found.alternative)}"] if found.alternative else [])]
         parts += [found.reason, *filter(None, [why_words(sizing, found)])]
-    one = unified_view(sizing) if sizing.scenario.enable_unified_memory else None
-    parts += ["", one.headline, *one.sentences, *aligned(one.rows), f"set: {one.flag}"] if one else []
-    parts += ["", *[f"{item.topic}. {item.text}" for item in advice(sizing)]]
+    parts += ["", *aligned((UNIFIED_COLUMNS, *one.rows)), f"set: {one.flag}"] if one else []
+    parts += ["", *[f"{item.topic}. {item.text}" for item in advice(safe)]]
     return "\n".join(parts)

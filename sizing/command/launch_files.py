@@ -1,4 +1,5 @@
-"""The launch commands in a file of a repository: a shell script, a Kubernetes manifest or a compose file.
+"""The launch commands in a file of a repository: a shell script, a Kubernetes manifest, a compose file, or another that
+holds shell: a Markdown page, a Dockerfile, a Makefile, a unit of systemd, a workflow.
 
 Each is given as one line of shell with the file's own variables put in, and flags of a `--config` file in front of the
 command's own, which win, as in the engine (server_args_config_parser.py). Nothing is run.
@@ -13,12 +14,19 @@ import yaml
 
 from sizing.command.words import MAX_CHARACTERS
 
-MAX_NODES = 20_000  # of a YAML file, a bound for hostile input
+MAX_NODES, MAX_MERGES = 20_000, 4  # of a YAML file, bounds for hostile input
 LAUNCHER = re.compile(r"sglang(?:\.launch_server|[ \t'\",\]\[\n-]+serve\b)|launch_server\.py")
 CONFIG = re.compile(r"--config(?:=|\s+)(['\"]?)([^\s'\"]+)\1")
 # $(NAME) of Kubernetes, ${NAME}, ${NAME:-default} and $NAME of a shell and of compose.
 VARIABLE = re.compile(r"\$\((\w+)\)|\$\{(\w+)(?::?-([^}$]*))?\}|\$(\w+)")
-YAML_NAMES = (".yaml", ".yml")
+YAML_NAMES, MARKDOWN_NAMES = (".yaml", ".yml"), (".md", ".markdown")
+FENCED = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n(.*?)^[ \t]*\1", re.MULTILINE | re.DOTALL)
+CONTAINER = ("entrypoint", "command", "args")
+ENVIRONMENT = ("env", "environment", "envs")
+# How a Dockerfile, a unit of systemd and a Makefile set a variable; a shell's own is read with the command.
+SET = re.compile(
+    r"^(?:(?:ENV|ARG)[ \t]+(\w+)[ =]|Environment=\"?(\w+)=|(\w+)[ \t]*(?:[?:]=|::=|[ \t]=))([^\n]*)$", re.MULTILINE
+)
 
 ReadText = Callable[[str], str | None]
 """The text of a file that the launch file names, None where it cannot be read."""
@@ -42,18 +50,38 @@ def launches_in(text: str, name: str, read: ReadText) -> list[Launch]:
     >>> launches_in("sglang serve --model-path m --tp 8", "run.sh", lambda name: None)
     [Launch(line=1, text='sglang serve --model-path m --tp 8')]
     """
-    found = _in_yaml(text) if name.lower().endswith(YAML_NAMES) else _in_shell(text)
+    if name.lower().endswith(YAML_NAMES):
+        found = _in_yaml(text)
+    elif name.lower().endswith(MARKDOWN_NAMES):
+        found = _in_markdown(text)
+    else:
+        found = _in_shell(text)
     return [Launch(one.line, _with_config(one.text, read)) for one in found]
+
+
+def _in_markdown(text: str) -> list[Launch]:
+    """In fenced blocks alone: what stands between them is prose."""
+    found = []
+    for block in FENCED.finditer(text):
+        before = text.count("\n", 0, block.start(2))
+        found += [one._replace(line=one.line + before) for one in _in_shell(block[2])]
+    return found
 
 
 def _in_shell(text: str) -> list[Launch]:
     """From each launcher on; what stands before the first, variables perhaps, goes before every one."""
+    environment = {found[1] or found[2] or found[3]: found[4].strip().strip('"') for found in SET.finditer(text)}
+    environment = {name: value for name, value in environment.items() if '"' not in value and "=" not in value}
+    if environment:
+        text = _filled(text, environment)
     begins = [
         text.rfind("\n", 0, found.start()) + 1 for found in LAUNCHER.finditer(text) if not _commented(text, found)
     ]
     begins = sorted(set(begins))
+    if not begins:
+        return []
     ends = [*begins[1:], len(text)]
-    head = text[: begins[0]] if begins else ""
+    head = text[: begins[0]]
     return [
         Launch(text.count("\n", 0, begin) + 1, (head + text[begin:end])[:MAX_CHARACTERS])
         for begin, end in zip(begins, ends, strict=True)
@@ -70,14 +98,10 @@ def _in_yaml(text: str) -> list[Launch]:
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark else ""
+        if "{{" in text:
+            raise LaunchFileError("is a template: give what “helm template” makes of it.") from None
         raise LaunchFileError(f"cannot be read as YAML{where}: correct it.") from None
-    found = []
-    for document in documents:
-        for node in _mappings(document):
-            launch = _of_container(node)
-            if launch is not None:
-                found.append(launch)
-    return found
+    return [launch for document in documents for fields in _mappings(document) for launch in _of_mapping(fields)]
 
 
 def _mappings(root: Any) -> Iterator[dict[str, Any]]:
@@ -91,22 +115,59 @@ def _mappings(root: Any) -> Iterator[dict[str, Any]]:
         if len(seen) > MAX_NODES:
             raise LaunchFileError("holds more than any launch file: give the one of this deployment.")
         if isinstance(node, yaml.MappingNode):
-            yield {str(key.value): value for key, value in node.value if isinstance(key, yaml.ScalarNode)}
-            waiting += [value for _, value in node.value]
+            fields = _fields(node)
+            yield fields
+            templates = node is root  # compose's own: what others take over by `<<` alone
+            waiting += [value for name, value in fields.items() if not (templates and name.startswith("x-"))]
         elif isinstance(node, yaml.SequenceNode):
             waiting += node.value
 
 
+def _fields(node: yaml.MappingNode, depth: int = 0) -> dict[str, Any]:
+    """The keys of a mapping, those that it takes over by `<<` included."""
+    found: dict[str, Any] = {}
+    for key, value in node.value:
+        if isinstance(key, yaml.ScalarNode) and key.value == "<<" and depth < MAX_MERGES:
+            for other in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                found = (_fields(other, depth + 1) if isinstance(other, yaml.MappingNode) else {}) | found
+    own = {str(key.value): value for key, value in node.value if isinstance(key, yaml.ScalarNode)}
+    own.pop("<<", None)
+    return found | own
+
+
+def _of_mapping(fields: dict[str, Any]) -> Iterator[Launch]:
+    """The command of a container, or a script or a list of flags under any other key."""
+    launch = _of_container(fields)
+    if launch is not None:
+        yield launch
+    environment = _environment_of(fields)
+    for name, node in fields.items():
+        if name in CONTAINER or not isinstance(node, yaml.ScalarNode | yaml.SequenceNode):
+            continue
+        if isinstance(node, yaml.ScalarNode):
+            if LAUNCHER.search(str(node.value)) and " --" in str(node.value):
+                line = node.start_mark.line + (1 if node.style in ("|", ">") else 0)
+                for one in _in_shell(_filled(str(node.value), environment)):
+                    yield one._replace(line=one.line + line)
+        elif any(word.startswith("--model-path") for word in _words(node)):
+            yield Launch(node.start_mark.line + 1, _filled(shlex.join(_words(node)), environment)[:MAX_CHARACTERS])
+
+
+def _environment_of(fields: dict[str, Any]) -> dict[str, str]:
+    """What a container, a service or a job sets."""
+    return next((_environment(fields[name]) for name in ENVIRONMENT if name in fields), {})
+
+
 def _of_container(fields: dict[str, Any]) -> Launch | None:
     """The command of a container or a compose service; None where it launches no SGLang."""
-    parts = [fields[name] for name in ("entrypoint", "command", "args") if name in fields]
+    parts = [fields[name] for name in CONTAINER if name in fields]
     words = [word for part in parts for word in _words(part)]
     if not words:
         return None
-    text = _filled(shlex.join(words), _environment(fields.get("env") or fields.get("environment")))
+    environment = _environment_of(fields)
+    text = _filled(shlex.join(words), environment)
     if not LAUNCHER.search(text) and "--model-path" not in text:
         return None
-    environment = _environment(fields.get("env") or fields.get("environment"))
     set_before = [f"{name}={shlex.quote(value)}" for name, value in environment.items() if name.startswith("SGLANG_")]
     return Launch(parts[0].start_mark.line + 1, " ".join([*set_before, text])[:MAX_CHARACTERS])
 

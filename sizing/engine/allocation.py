@@ -6,6 +6,8 @@ Source: engine-sizing.md sections 2, 3, 5 ("charged at the whole per", "Uncharge
 
 from pydantic import BaseModel, ConfigDict
 
+from sizing.engine.draft_rules import drafts_of
+from sizing.engine.padding import slots_charged, with_padding
 from sizing.engine.resolved import Rank, Resolved
 from sizing.engine.split import Split
 from sizing.releases.rules import RELEASES
@@ -30,7 +32,7 @@ SLOTS = "state slots and the padding slot"
 
 
 class DecodePool(BaseModel):
-    """What a PD decode server makes of a solved split, after the sizing and charged to nobody (section 10)."""
+    """Rows and slots that a PD decode server allocates after sizing; what is beyond K is not charged (section 10)."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -60,7 +62,7 @@ def decode_pool(rank: Rank, split: Split) -> DecodePool | None:
         "least of K and rows": min(split.slots, rows),
         "most of K and what rows need": max(split.slots, rows * (1 + _tracked(rank.resolved))),
     }[rank.rules.decode_slots]
-    every_slot = rank.rules.drafts == "in every slot"
+    every_slot = drafts_of(rank.rules).in_every_slot
     return DecodePool(
         extra_rows=extra,
         rows=rows,
@@ -89,7 +91,7 @@ def _tracked(found: Resolved) -> int:
 
 
 def allocations(rank: Rank, split: Split) -> tuple[Allocation, ...]:
-    """Everything that a solved split puts into memory on one rank, where it is not nothing."""
+    """Everything that a solved split puts into memory on one rank; what takes no bytes is left out."""
     rows = (_slots(rank, split), _drafts(rank, split), _windows(rank, split))
     sides = _side_states(rank, split)
     found = (*rows, _rings(rank, split), sides, _kv(rank, split), _draft_kv(rank, split))
@@ -107,8 +109,8 @@ def _slots(rank: Rank, split: Split) -> Allocation:
     costs = rank.resolved.costs
     return Allocation(
         what=SLOTS,
-        charged=(split.slots + rank.rules.padding_slots) * costs.charged_slot,
-        allocated=(_slots_allocated(rank, split) + 1) * costs.slot,
+        charged=slots_charged(rank.rules, split.slots) * costs.charged_slot,
+        allocated=with_padding(_slots_allocated(rank, split)) * costs.slot,
     )
 
 
@@ -125,8 +127,8 @@ def _rows(rank: Rank, split: Split) -> int:
 
 def _drafts(rank: Rank, split: Split) -> Allocation:
     """Draft states of the running requests and one more; up to 0.5.6 of every slot and one more."""
-    every_slot = rank.rules.drafts == "in every slot"
-    held = (_slots_allocated(rank, split) if every_slot else _rows(rank, split)) + 1
+    every_slot = drafts_of(rank.rules).in_every_slot
+    held = with_padding(_slots_allocated(rank, split) if every_slot else _rows(rank, split))
     window, D = _window_bytes(rank.resolved), int(rank.D)
     return Allocation(
         what="draft states",
@@ -143,7 +145,7 @@ def _windows(rank: Rank, split: Split) -> Allocation:
     return Allocation(
         what="conv windows of drafts",
         charged=0,
-        allocated=None if window is None else (_rows(rank, split) + 1) * window if kept else 0,
+        allocated=None if window is None else with_padding(_rows(rank, split)) * window if kept else 0,
     )
 
 
@@ -167,7 +169,7 @@ def _rings(rank: Rank, split: Split) -> Allocation:
         return Allocation(what="ReplaySSM rings", charged=split.memory.rings, allocated=split.memory.rings)
     costs = rank.resolved.costs
     if rank.scenario.replayssm == "decode":
-        allocated: int | None = (_slots_allocated(rank, split) + 1) * costs.ring
+        allocated: int | None = with_padding(_slots_allocated(rank, split)) * costs.ring
     else:
         allocated = None if costs.ring and not costs.ring_on_slot else 0
     return Allocation(what="ReplaySSM rings", charged=0, allocated=allocated)
@@ -175,7 +177,7 @@ def _rings(rank: Rank, split: Split) -> Allocation:
 
 def _side_states(rank: Rank, split: Split) -> Allocation:
     """Qwen4-Exp's states beside the pool: of every slot, and of each row's drafts (`ShortConvPool`)."""
-    holders = _slots_allocated(rank, split) + 1 + (_rows(rank, split) + 1) * rank.scenario.D
+    holders = with_padding(_slots_allocated(rank, split)) + with_padding(_rows(rank, split)) * rank.scenario.D
     return Allocation(what="side states", charged=0, allocated=holders * rank.resolved.costs.side)
 
 

@@ -14,19 +14,14 @@ from sizing.basics.units import count
 from sizing.engine.kv import kv_cap
 from sizing.engine.pools import Pools, held_by_kv
 from sizing.engine.requests import (
-    ESTIMATE_FACTOR,
-    ESTIMATE_HIGH,
-    ESTIMATE_LOW,
-    TOKENS_PER_REQUEST,
+    cap_by_tokens,
     caps_by_estimate,
     caps_by_tokens,
     estimate,
 )
-from sizing.engine.resolved import Rank
+from sizing.engine.resolved import Rank, Resolved
 from sizing.engine.slots import lever, pin_is_ignored
-from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.releases.flags import PIN, RATIO, REQUESTS
-from sizing.scenario.inputs import Scenario
 
 LimitName = Literal["state pool", "KV pool", "requests asked", "estimate", "tokens // 2"]
 
@@ -48,7 +43,7 @@ def limits(rank: Rank, pools: Pools, *, pinned: bool) -> tuple[Limit, ...]:
     rows: dict[LimitName, Callable[[int], Limit]] = {
         "state pool": lambda requests: _state_limit(rank, pools, levers, requests),
         "KV pool": lambda requests: _kv_limit(rank, pools, levers, requests),
-        "requests asked": lambda requests: _asked_limit(rank.scenario, requests),
+        "requests asked": lambda requests: _asked_limit(rank.resolved, requests),
         "estimate": lambda requests: _estimate_limit(rank, pools, requests),
         "tokens // 2": lambda requests: _token_limit(rank, pools, levers, requests),
     }
@@ -66,7 +61,7 @@ def requests_by_limit(rank: Rank, pools: Pools, L: Numeric) -> dict[LimitName, N
     if caps_by_estimate(rank):
         found["estimate"] = estimate(rank, pools.kv_rows)
     if caps_by_tokens(rank):
-        found["tokens // 2"] = pools.kv_rows // TOKENS_PER_REQUEST
+        found["tokens // 2"] = cap_by_tokens(rank, pools.kv_rows)
     return found
 
 
@@ -116,22 +111,22 @@ def _more_tokens(rank: Rank, pools: Pools, levers: str) -> str:
     return f"a smaller {levers}"
 
 
-def _asked_limit(scenario: Scenario, asked: int) -> Limit:
-    stated = scenario.max_running_requests or SPECULATION_REQUESTS
+def _asked_limit(resolved: Resolved, asked: int) -> Limit:
+    scenario, stated = resolved.scenario, resolved.max_running_requests or 0
     unset = scenario.max_running_requests is None
-    why = f"not set: speculation takes {SPECULATION_REQUESTS}" if unset else "the limit you set"
+    why = f"not set: speculation takes {count(stated)}" if unset else "the limit you set"
     if asked != stated:
         why += f", {count(stated)} over {scenario.attn_dp_size} ranks"
     return Limit(name="requests asked", requests=asked, why=why, lifted_by="a larger --max-running-requests")
 
 
 def _estimate_limit(rank: Rank, pools: Pools, requests: int) -> Limit:
-    share = f"{count(int(pools.kv_rows))} tokens / {count(rank.context_length)} context x {ESTIMATE_FACTOR}"
+    share = f"{count(int(pools.kv_rows))} tokens / {count(rank.context_length)} context x {rank.rules.estimate.factor}"
     asked = rank.requests_asked is None
     return Limit(
         name="estimate",
         requests=requests,
-        why=f"the engine's own: {share}, from {count(ESTIMATE_LOW)} to {count(ESTIMATE_HIGH)}",
+        why=f"the engine's own: {share}, from {count(rank.rules.estimate.low)} to {count(rank.rules.estimate.high)}",
         lifted_by=REQUESTS if asked else "a shorter --context-length",
     )
 

@@ -47,7 +47,7 @@ def pools_from_slots(rank: Rank, slots: Numeric) -> Pools:
     Values are meaningful where `slots`, `kv_rest_bytes` and `kv_rows` are positive; elsewhere `admitted` is 0.
     """
     slots = np.asarray(slots).astype(np.int64)
-    clamp = slots // rank.S
+    clamp = rank.request_slots.requests(slots)
     reserve, state = draft_reserve_bytes(rank, slots, clamp), state_bytes(rank, slots)
     kv_rest_gib = rank.rest_gib - reserve / GIB - state / GIB
     kv_rest = np.trunc(kv_rest_gib * GIB).astype(np.int64)

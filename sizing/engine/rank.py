@@ -4,6 +4,7 @@ from sizing.basics.numeric import Numeric
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.engine.charges import drafts_charged
 from sizing.engine.kv import headroom_rows
+from sizing.engine.padding import with_padding
 from sizing.engine.refused_at_sizing import refusal_at_sizing
 from sizing.engine.requests import requests_asked, requests_charged
 from sizing.engine.resolve import resolve
@@ -14,7 +15,7 @@ from sizing.scenario.rest import asked_for
 
 
 def rank_of(scenario: Scenario) -> Rank:
-    """One rank as slots by ratio, or by the request count, are charged on it.
+    """The numbers of one rank where the ratio, or the request count, decides the slots.
 
     Raises RefusedError for flags that the engine refuses.
     """
@@ -22,7 +23,7 @@ def rank_of(scenario: Scenario) -> Rank:
 
 
 def rank_from(resolved: Resolved) -> Rank:
-    """The same of what is resolved already."""
+    """The same, from a scenario that is resolved already."""
     if refusal := refusal_at_sizing(resolved):
         raise RefusedError(refusal)
     scenario, costs = resolved.scenario, resolved.costs
@@ -52,27 +53,27 @@ def rank_from(resolved: Resolved) -> Rank:
 
 def rings_fixed_bytes(resolved: Resolved, requests: Numeric) -> Numeric:
     """Rings that come off the state budget once [bytes per rank]: one for each request charged, and one more."""
-    return resolved.costs.ring * (requests + 1) if resolved.costs.rings_are_fixed else 0
+    return resolved.costs.ring * with_padding(requests) if resolved.costs.rings_are_fixed else 0
 
 
 def rank_as_set(scenario: Scenario) -> Rank:
-    """The rank as the scenario's own split, by pin or by ratio, is charged on it. Raises RefusedError."""
+    """The numbers of one rank for the split that the scenario sets, by pin or by ratio. Raises RefusedError."""
     rank = rank_of(scenario)
     return beside_pin(rank) if is_pinned(rank.resolved) else rank
 
 
 def beside_pin(rank: Rank) -> Rank:
-    """The rank as a pin is charged on it: in 0.5.7 without draft states."""
+    """The same rank with its slots pinned: 0.5.7 then charges no draft states."""
     return rank._replace(D=drafts_charged(rank.resolved, by_ratio=False)) if rank.rules.drafts_by_ratio_only else rank
 
 
 def pin_rank(rank: Rank) -> Rank:
-    """The rank with its slots pinned, or by ratio where the release ignores a pin; `rank` is that by ratio."""
+    """The rank with its slots pinned, or as it is where the release ignores a pin; `rank` is the one by ratio."""
     return rank if pin_is_ignored(rank.resolved) else beside_pin(rank)
 
 
 def asking(rank: Rank, requests: Numeric) -> Rank:
-    """The rank with so many requests asked [requests per rank] in place of the flag; an array makes arrays of all."""
+    """The rank with this many requests asked [requests per rank] instead of the flag; an array gives arrays."""
     return rank._replace(
         requests_asked=requests,
         requests_charged=requests,

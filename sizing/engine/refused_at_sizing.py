@@ -11,7 +11,7 @@ from sizing.releases.rules import at_least
 
 
 def refusal_at_sizing(resolved: Resolved) -> Refusal | None:
-    """The first of them; None where the pools can be sized."""
+    """The first reason why the pools cannot be sized; None where they can."""
     return next(_refusals(resolved), None)
 
 

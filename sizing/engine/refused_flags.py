@@ -5,6 +5,7 @@ release. The first refusal counts, in the engine's order as far as it was execut
 """
 
 from collections.abc import Iterator
+from functools import cache
 
 from sizing.basics.problems import Refusal, RefusalKind
 from sizing.engine.refused_unified_memory import unified_refusals
@@ -12,8 +13,8 @@ from sizing.engine.resolved import Resolved
 from sizing.engine.slots_per_request import role_turns_radix_off, takes_extra_buffer
 from sizing.releases.architectures import GLM_5_NEXT
 from sizing.releases.flags import has_flag, where
-from sizing.releases.rules import at_least, first_with
-from sizing.scenario.inputs import DEFAULTS, Scenario
+from sizing.releases.rules import RELEASES, Release, at_least, first_with
+from sizing.scenario.inputs import DEFAULTS, INPUTS, Scenario, flag_text
 
 EXTRA = ("extra_buffer", "extra_buffer_lazy")
 
@@ -80,9 +81,8 @@ def _missing(resolved: Resolved) -> Iterator[Refusal]:
         yield _no_value(release, rules.strategy_flag, strategy, first_with(lambda r: strategy in r.strategies))
     if ssm not in rules.ssm_dtypes:
         yield _no_value(release, "--mamba-ssm-dtype", ssm, first_with(lambda r: ssm in r.ssm_dtypes))
-    for flag in _used(scenario):
-        if not has_flag(release, flag.split()[0]):
-            yield missing_flag(release, flag)
+    for flag in _lacking(scenario):
+        yield missing_flag(release, flag)
     if scenario.replayssm in ("spec", "both") and rules.spec_ring == "none":
         yield _flags(
             "unrecognized arguments: --enable-linear-replayssm-spec",
@@ -92,22 +92,38 @@ def _missing(resolved: Resolved) -> Iterator[Refusal]:
         )
 
 
-def _used(scenario: Scenario) -> Iterator[str]:
-    """The flags that the scenario needs and some release lacks."""
-    if scenario.mamba_track_interval != DEFAULTS["mamba_track_interval"]:
-        yield f"--mamba-track-interval {scenario.mamba_track_interval}"
-    if scenario.linear_attn_backend != "triton":
-        yield f"--linear-attn-backend {scenario.linear_attn_backend}"
-    if scenario.disaggregation_decode_enable_radix_cache:
-        yield "--disaggregation-decode-enable-radix-cache"
-    if scenario.enable_int8_mamba_checkpoint:
-        yield "--enable-int8-mamba-checkpoint"
-    if scenario.dcp_size > 1:
-        yield f"--dcp-size {scenario.dcp_size}"
-    if scenario.replayssm in ("decode", "both"):
+# Inputs that a release without their flag takes all the same.
+TAKEN_ANYWAY = frozenset(
+    {
+        "mamba_radix_cache_strategy",  # refused by its value, above
+        "attn_dp_size",  # older releases: --dp-size with --enable-dp-attention
+        "linear_replayssm_cache_len",  # counts with ReplaySSM alone, whose own flag is refused
+        "language_only", "disaggregation_decode_extra_slots",  # count for nothing before they have a flag
+    }
+)  # fmt: skip
+
+
+@cache
+def _gated() -> tuple[str, ...]:
+    """The inputs whose flag some release lacks."""
+    lacking = (name for name, own in INPUTS.items() if own.names and len(_having(name)) < len(RELEASES))
+    return tuple(name for name in lacking if name not in TAKEN_ANYWAY)
+
+
+@cache
+def _having(name: str) -> frozenset[Release]:
+    """The releases that have one of the input's flags."""
+    return frozenset(release for release in RELEASES if any(has_flag(release, one) for one in INPUTS[name].names))
+
+
+def _lacking(scenario: Scenario) -> Iterator[str]:
+    """The flags that the scenario needs and its release lacks."""
+    for name in _gated():
+        value = getattr(scenario, name)
+        if value != DEFAULTS[name] and scenario.release not in _having(name):
+            yield flag_text(name, value, scenario.release)
+    if scenario.replayssm in ("decode", "both") and not has_flag(scenario.release, "--enable-linear-replayssm"):
         yield "--enable-linear-replayssm"
-    if scenario.enable_unified_memory:
-        yield "--enable-unified-memory"
 
 
 def _no_value(release: str, flag: str, value: str, newer: str | None) -> Refusal:

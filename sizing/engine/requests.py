@@ -9,16 +9,11 @@ import numpy as np
 
 from sizing.basics.numeric import Numeric
 from sizing.engine.resolved import Rank, Resolved
-from sizing.engine.slots_per_request import SPECULATION_REQUESTS
-
-# Section 7: estimate = clamp(int(tokens / context_len * 512), 2048, 4096).
-ESTIMATE_FACTOR, ESTIMATE_LOW, ESTIMATE_HIGH = 512, 2048, 4096
-TOKENS_PER_REQUEST = 2  # section 7: never more requests than tokens // 2
 
 
 def requests_charged(resolved: Resolved) -> int:
     """Requests of one attention-DP rank whose drafts or rings are charged [requests]."""
-    asked = resolved.scenario.max_running_requests or SPECULATION_REQUESTS
+    asked = resolved.scenario.max_running_requests or resolved.rules.speculation_requests
     width = resolved.scenario.attn_dp_size if resolved.rules.drafts_over_dp else 1
     return max(resolved.rules.least_requests, asked // width)
 
@@ -44,14 +39,20 @@ def admitted(rank: Rank, rows: Numeric, clamp: Numeric) -> Numeric:
     if caps_by_estimate(rank):
         caps.append(estimate(rank, rows))
     if caps_by_tokens(rank):
-        caps.append(rows // TOKENS_PER_REQUEST)
+        caps.append(cap_by_tokens(rank, rows))
     return np.where(rows > 0, np.maximum(reduce(np.minimum, caps), 0), 0)
 
 
 def estimate(rank: Rank, rows: Numeric) -> Numeric:
     """The engine's own guess at running requests [requests] from rows of one rank and the context length."""
-    guess = np.trunc(rows / rank.context_length * ESTIMATE_FACTOR).astype(np.int64)
-    return np.minimum(np.maximum(guess, ESTIMATE_LOW), ESTIMATE_HIGH)  # np.clip takes three times as long
+    factor, low, high = rank.rules.estimate
+    guess = np.trunc(rows / rank.context_length * factor).astype(np.int64)
+    return np.minimum(np.maximum(guess, low), high)  # np.clip takes three times as long
+
+
+def cap_by_tokens(rank: Rank, rows: Numeric) -> Numeric:
+    """How many requests the KV rows of one rank allow [requests], of whatever length: never more than tokens // 2."""
+    return rows // rank.rules.tokens_per_request
 
 
 def caps_by_estimate(rank: Rank) -> bool:

@@ -11,7 +11,7 @@ from sizing.basics.problems import RefusedError
 from sizing.engine.byte_costs import byte_costs
 from sizing.engine.refused_flags import refusal_of
 from sizing.engine.resolved import Resolved
-from sizing.engine.slots_per_request import SPECULATION_REQUESTS, slot_uses, what_runs
+from sizing.engine.slots_per_request import slot_uses, what_runs
 from sizing.releases.architectures import support_of
 from sizing.releases.rules import Release, rules_of
 from sizing.scenario.inputs import DEFAULTS, Scenario
@@ -21,7 +21,7 @@ STAND_IN = {"state_bytes_all_stages": DEFAULTS["state_bytes_per_slot"]}
 
 
 def resolve(scenario: Scenario) -> Resolved:
-    """What runs. Raises RefusedError for flags that the engine refuses.
+    """What the release and the model make of a scenario. Raises RefusedError for flags that the engine refuses.
 
     >>> from sizing import Scenario
     >>> [use.count for use in resolve(Scenario()).uses]
@@ -55,7 +55,7 @@ def slots_by_flags(flags: Mapping[str, Any], releases: Iterable[Release], archit
 
 
 def resolution(scenario: Scenario) -> Resolved:
-    """The same without raising: a refusal stands in it."""
+    """The same, but a refusal is a field of the result and is not raised."""
     rules, support = rules_of(scenario.release), support_of(scenario.architecture, scenario.release)
     runs = what_runs(scenario, rules, support)
     resolved = Resolved(
@@ -67,7 +67,7 @@ def resolution(scenario: Scenario) -> Resolved:
         overlap=runs.overlap,
         page_size=runs.page_size,
         uses=slot_uses(scenario, rules, runs),
-        max_running_requests=scenario.max_running_requests or (SPECULATION_REQUESTS if scenario.D else None),
+        max_running_requests=scenario.max_running_requests or (rules.speculation_requests if scenario.D else None),
         refusal=None,
         costs=byte_costs(scenario, rules),
     )

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 from sizing.basics.numeric import Numeric
 from sizing.basics.problems import Refusal
 from sizing.engine.byte_costs import ByteCosts
+from sizing.engine.request_slots import RequestSlots, request_slots_of
 from sizing.releases.architectures import Support
 from sizing.releases.rules import Rules
 from sizing.scenario.inputs import Scenario
@@ -68,6 +69,11 @@ class Resolved(BaseModel):
         """State slots [slots per running request]."""
         return sum(use.count for use in self.uses)
 
+    @property
+    def request_slots(self) -> RequestSlots:
+        """What running requests take of the slots."""
+        return request_slots_of(self)
+
 
 class Window(NamedTuple):
     """The sliding-window pool beside the full one (engine-sizing.md section 11)."""
@@ -107,6 +113,11 @@ class Rank(NamedTuple):
     headroom: int = 0
     """Rows that EAGLE adds for each request beyond what was sized, with HEADROOM_BUFFER more; 0 where none are."""
     window: Window | None = None
+
+    @property
+    def request_slots(self) -> RequestSlots:
+        """What running requests take of the slots."""
+        return request_slots_of(self)
 
     @property
     def rules(self) -> Rules:

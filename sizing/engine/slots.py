@@ -38,14 +38,12 @@ def slots_taken(rank: Rank, ratio: Numeric, pin: Numeric | None = None) -> Numer
 
 
 def most_slots(rank: Rank) -> Numeric:
-    """The most slots [slots per rank] that a flag can give: no bound, but what the largest ratio gives where the
-    release overwrites a pin with the ratio.
-    """
+    """The most slots [slots per rank] that a flag can give: infinity where a pin counts, else by the largest ratio."""
     return slots_from_ratio(rank, MAX_RATIO) if pin_is_ignored(rank.resolved) else math.inf
 
 
 def ratios_around(rank: Rank, slots: int) -> tuple[float, float]:
-    """The last ratio [-] whose K is below `slots` [slots per rank] and the first that reaches it; one must."""
+    """The largest ratio [-] whose K is below `slots` [slots per rank], and the smallest that reaches it: one must."""
 
     def reaches(log: float) -> bool:
         return bool(slots_from_ratio(rank, math.exp(log)) >= slots)

@@ -12,8 +12,9 @@ from sizing.releases.architectures import GLM_5_NEXT, Support
 from sizing.releases.rules import Rules
 from sizing.scenario.inputs import Scenario
 
-# engine-sizing.md section 5: under any speculative algorithm an unset --max-running-requests becomes 48.
-SPECULATION_REQUESTS = 48
+POSSIBLE = (1, 3, 4, 5)
+"""Every S there is [slots per running request]: the S table of compute-mamba-ratio.md, all strategies, with and without
+the decode-lock skip."""
 # GLM-5-next: 64 up to 0.5.21; then 64 x index_kpool, which is 16 where the config does not say (section 11).
 GLM_PAGE, GLM_INDEX_PAGE = 64, 64 * 16
 

@@ -10,9 +10,9 @@ from sizing.basics.units import GIB, MIB, count, gib, rest_text
 from sizing.engine.charges import minimum_rest_gib
 from sizing.engine.kv import kv_cap, tokens_occupied, window_is_narrow
 from sizing.engine.limits import Limit, limits
+from sizing.engine.padding import slots_charged
 from sizing.engine.pools import Pools, pools_from_slots
 from sizing.engine.rank import beside_pin
-from sizing.engine.requests import TOKENS_PER_REQUEST
 from sizing.engine.resolved import Rank, Resolved, Window
 from sizing.engine.slots import lever, pin_from_slots, ratio_is_ignored
 from sizing.releases.flags import PIN, RATIO, REQUESTS
@@ -99,17 +99,18 @@ def solve_split(rank: Rank, ratio: float, slots: Numeric, *, pinned: bool = Fals
 
 
 def _memory(rank: Rank, pools: Pools, runs: int) -> Memory:
-    ring, padding = rank.resolved.costs.ring_on_slot, rank.rules.padding_slots
+    ring = rank.resolved.costs.ring_on_slot
     slot, slots, L = int(rank.slot_bytes) - ring, int(pools.slots), rank.scenario.L
-    state_used = runs * rank.resolved.S * slot
+    charged_slots = slots_charged(rank.rules, slots)
+    state_used = rank.request_slots.slots(runs) * slot
     kv_pool = min(int(int(pools.kv_rows) * rank.token_bytes), int(pools.kv_rest_bytes))  # EAGLE's own rows are beyond
     kv_used = min(int(runs * L * rank.token_bytes // rank.dcp_size), kv_pool)
     charged = int(pools.state_bytes) + int(pools.draft_reserve_bytes) + kv_pool
     return Memory(
         state_used=state_used,
         state_idle=slots * slot - state_used,
-        state_padding=padding * slot,
-        rings=(slots + padding) * ring + int(rank.ring_fixed_bytes),
+        state_padding=(charged_slots - slots) * slot,
+        rings=charged_slots * ring + int(rank.ring_fixed_bytes),
         draft_reserve=int(pools.draft_reserve_bytes),
         kv_used=kv_used,
         kv_idle=kv_pool - kv_used,
@@ -174,16 +175,16 @@ def _one_request(rank: Rank, pools: Pools, ratio: float, by: str) -> str:
     if rank.requests_asked is not None and rank.requests_asked <= 0:
         return _divided(rank, REQUESTS)
     if pools.clamp > 0:
-        return _more_tokens(rank, TOKENS_PER_REQUEST, by)
+        return _more_tokens(rank, rank.rules.tokens_per_request, by)
     if by == PIN:
-        return f"Pin at least {pin_from_slots(rank.resolved, rank.resolved.S)} slots."
+        return f"Pin at least {pin_from_slots(rank.resolved, rank.resolved.request_slots.slots(1))} slots."
     return _more_state(rank, ratio)
 
 
 def _divided(rank: Rank, flag: str) -> str:
     """A number that the attention-DP width leaves nothing of."""
     width = rank.scenario.attn_dp_size
-    least = pin_from_slots(rank.resolved, rank.resolved.S) if flag == PIN else width
+    least = pin_from_slots(rank.resolved, rank.resolved.request_slots.slots(1)) if flag == PIN else width
     return f"{flag} is divided by attn_dp_size {width}: set at least {least}."
 
 
@@ -206,9 +207,10 @@ def _more_tokens(rank: Rank, least: int, by: str) -> str:
 
 def _fewer_slots(rank: Rank, pools: Pools, by: str) -> str:
     drafts = " and draft states" if rank.D else ""
-    padding = rank.rules.padding_slots
+    slots = int(pools.slots)
+    charged = slots_charged(rank.rules, slots)
     return (
-        f"{count(int(pools.slots) + padding)} slots{' (one is padding)' if padding else ''}{drafts} "
+        f"{count(charged)} slots{' (one is padding)' if charged > slots else ''}{drafts} "
         f"take {gib(float(pools.state_bytes + pools.draft_reserve_bytes))} of {rest_text(float(rank.rest_gib))} rest: "
         f"lower {by}, or raise --mem-fraction-static."
     )

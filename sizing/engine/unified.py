@@ -16,6 +16,7 @@ from sizing.basics.units import count, gib, ratio_range_text, ratio_text, reques
 from sizing.engine.charges import slots_from_ratio
 from sizing.engine.pools import Pools, pools_from_slots
 from sizing.engine.rank import rank_of
+from sizing.engine.request_slots import CLAMP_FORMULA
 from sizing.engine.resolve import resolution, resolve
 from sizing.engine.resolved import Rank
 from sizing.engine.slots import ratios_around
@@ -80,7 +81,7 @@ class Unified(BaseModel):
 
 
 class UnifiedBest(NamedTuple):
-    """The ratio to set under unified memory: the least whose rows are as many as the buffer holds."""
+    """The ratio to set under unified memory: the lowest that gives a row to every request that the buffer holds."""
 
     ratio: float
     runs: int
@@ -103,7 +104,7 @@ def held_slots(scenario: Scenario) -> int:
 
 
 def unified(scenario: Scenario, slots: int) -> Unified:
-    """The deployment of a scenario with K = `slots` [slots per rank] of its static solve, which must be one that boots.
+    """A scenario under unified memory, with the K [slots per rank] of its static split, which must boot.
 
     The flag itself need not be set. Raises RefusedError like `rank_of`, and for a model with a sliding window.
     """
@@ -172,13 +173,13 @@ def best_unified(scenario: Scenario) -> UnifiedBest | None:
     made of whole tokens and of K, another ratio may run a little more. Raises RefusedError like `rank_of`.
     """
     rank = rank_of(scenario)
-    high = int(slots_from_ratio(rank, MAX_RATIO)) // int(rank.S)
-    low = last_that_holds(1, high, lambda requests: _carries(scenario, requests * int(rank.S), requests))
+    high = rank.request_slots.requests(int(slots_from_ratio(rank, MAX_RATIO)))
+    low = last_that_holds(1, high, lambda requests: _carries(scenario, rank, requests))
     # Whole pages make the buffer a little larger for some slots than for fewer.
-    low += max((more for more in range(NEAR) if _carries(scenario, (low + more) * int(rank.S), low + more)), default=0)
+    low += max((more for more in range(NEAR) if _carries(scenario, rank, low + more)), default=0)
     if not low:
         return None
-    typed = ratio_range_text(ratios_around(rank, low * int(rank.S))[1], None)  # rounded up to five digits
+    typed = ratio_range_text(ratios_around(rank, rank.request_slots.slots(low))[1], None)  # rounded up to five digits
     ratio = float(typed.removesuffix(" or more"))
     found = unified(scenario, int(slots_from_ratio(rank, ratio)))
     return UnifiedBest(ratio, found.runs, found.label)
@@ -206,8 +207,8 @@ def in_words(scenario: Scenario, split: Split) -> tuple[str, ...]:
         )
     elif split.clamp == split.runs:
         first = (
-            f"Unified memory does not help here: K // S = {count(split.clamp)} limits the request rows in both, "
-            f"{static} at L = {L} either way. A higher ratio lifts it."
+            f"Unified memory does not help here: {CLAMP_FORMULA} = {count(split.clamp)} limits the request rows in "
+            f"both, {static} at L = {L} either way. A higher ratio lifts it."
         )
     else:
         first = f"Unified memory does not help here: {requests_text(found.runs)} at L = {L}, static {static}."
@@ -287,7 +288,8 @@ def _holds(available: Integers, states: int, entry: int, dcp_size: int, L: Integ
     return np.maximum(available, 0) * dcp_size // (states * dcp_size + L * entry)
 
 
-def _carries(scenario: Scenario, slots: int, requests: int) -> bool:
+def _carries(scenario: Scenario, rank: Rank, requests: int) -> bool:
+    slots = rank.request_slots.slots(requests)
     pools = pools_from_slots(_unified_rank(scenario), slots)
     if pools.kv_rows <= 0 or pools.kv_tokens < scenario.L or pools.admitted < requests:
         return False

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sizing.answers.band import at_low_end
 from sizing.answers.curves import ContextCurve, RatioCurve, context_grid, over_context, over_ratio
 from sizing.answers.flip_points import flips
 from sizing.answers.limit_panel import lifts
@@ -20,7 +21,7 @@ from sizing.basics.problems import Refusal
 from sizing.engine.split import Split
 from sizing.exchange.sizing_answer import sizing_answer
 from sizing.explain.launch_flags import flags
-from sizing.explain.unified_memory import unified_view
+from sizing.explain.unified_memory import unified_in_force
 from sizing.explain.verdict import advice, verdict
 from sizing.figures.ratio import ratios_drawn
 from sizing.figures.theme import PRODUCT
@@ -135,17 +136,17 @@ def curves_json(sizing: Sizing) -> str:
 
 def result_json(sizing: Sizing) -> str:
     """The verdict, the flags, limits, flips and advice, and every number: what the command line prints with --json."""
-    found, best = flags(sizing), recommended(sizing)
-    one = unified_view(sizing) if sizing.scenario.enable_unified_memory else None
+    found, best, safe = flags(sizing), recommended(sizing), at_low_end(sizing)
+    one = unified_in_force(sizing)
     return _json(
         {
-            "verdict": verdict(sizing).text,
+            "verdict": " ".join(one.told) if one else verdict(sizing).text,
             "recommended": best.model_dump(mode="json", exclude={"scenario"}) if best else None,
             "flags": found.model_dump() if found else None,
             "unified": one._asdict() | {"found": one.found.model_dump(mode="json")} if one else None,
-            "limits": [row.model_dump() for row in lifts(sizing)],
-            "flips": [turn.model_dump() for turn in flips(sizing)],
-            "advice": [item.model_dump() for item in advice(sizing)],
+            "limits": [row.model_dump() for row in lifts(safe)],
+            "flips": [turn.model_dump() for turn in flips(safe)],
+            "advice": [item.model_dump() for item in advice(safe)],
             "sizing": sizing.model_dump(mode="json"),
             "answer": sizing_answer(sizing).model_dump(mode="json"),
         }

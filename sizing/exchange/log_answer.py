@@ -15,11 +15,13 @@ from sizing.bootlog.cure import Cure, cure_of, start_of
 from sizing.bootlog.diagnosis import Diagnosis, diagnose, models_that_fit, named_model, settled
 from sizing.bootlog.least import best_runs, fraction_least
 from sizing.command import Command
+from sizing.engine.request_slots import SPARE_FORMULA, RequestSlots
 from sizing.engine.resolve import resolution
 from sizing.engine.slots import ratio_is_ignored
 from sizing.engine.split import Split
 from sizing.exchange.answer import Best, Measured, Notice, Number, SizingAnswer, refusal
-from sizing.exchange.sizing_answer import best_of
+from sizing.exchange.sizing_answer import best_of, best_unified_of
+from sizing.explain.unified_memory import unified_in_force
 from sizing.explain.verdict import BEYOND_WORTH_SAYING
 from sizing.specification import optimal_ratio
 
@@ -86,7 +88,8 @@ def _cure(boot: Boot, command: Command | None, found: Diagnosis, numbers: "_Numb
 
 
 NO_SLOT = (
-    "A request found no free state slot and an assertion ended the server: more slots (requests x S + 1 at least, by "
+    "A request found no free state slot and an assertion ended the server: more slots "
+    f"({SPARE_FORMULA} at least for C requests, by "
     "--max-mamba-cache-size or --mamba-full-memory-ratio) or a lower --max-running-requests keep it up."
 )
 
@@ -115,11 +118,20 @@ class _Numbers:
         settings = self.facts.settings
         self.cap = _per_rank(settings.max_running_requests, settings.attn_dp_size)
         self.refused = boot.refused
+        stated = settings.enable_unified_memory or (found.scenario and found.scenario.enable_unified_memory)
+        self.one_buffer = bool(self.facts.unified or stated)
+        self.unified = unified_in_force(self.sizing) if self.sizing is not None and L is not None else None
 
     @property
     def S(self) -> int | None:  # noqa: N802, the specification's letter
         """State slots [slots per running request]."""
         return self.facts.S
+
+    @property
+    def request_slots(self) -> RequestSlots:
+        """What requests take of the slots: by the flags where they lead to the S of the log, else by S alone."""
+        by_flags = self.sizing is not None and self.sizing.S == self.S
+        return self.sizing.resolved.request_slots if self.sizing and by_flags else RequestSlots(self.S or 1)
 
     @property
     def D(self) -> int | None:  # noqa: N802, the specification's letter
@@ -145,7 +157,7 @@ class _Numbers:
         if self.refused is not None:
             return None
         if isinstance(slots, int) and self.S:
-            return slots // self.S
+            return self.request_slots.requests(slots)
         return self.facts.clamp
 
     @property
@@ -159,11 +171,22 @@ class _Numbers:
         slots = self.slots
         if self.facts.running is not None:
             return {self.facts.running}
+        by_rules = self._admitted_by_the_rules
+        if by_rules is not None:
+            return {by_rules}
         if self.clamp is not None:
             return {self.clamp if self.cap is None else min(self.clamp, self.cap)}
         if self.refused is not None or self.cap is None or not isinstance(slots, int):
             return set()
-        return {min(slots // S, self.cap) for S in self.facts.S_possible}
+        return {min(RequestSlots(S).requests(slots), self.cap) for S in self.facts.S_possible}
+
+    @property
+    def _admitted_by_the_rules(self) -> int | None:
+        """What the flags admit with the K that ran, as the release shares it out among ranks; None where not all flags
+        are known, or they make another K.
+        """
+        now = self.sizing.now if self.sizing is not None and self.found.known else None
+        return now.admitted if isinstance(now, Split) and now.slots == self.facts.slots else None
 
     @property
     def kv_cap(self) -> int | None:
@@ -177,6 +200,8 @@ class _Numbers:
             return 0
         if self.L is None:
             return self.admitted
+        if self.one_buffer:
+            return self.unified.runs if self.unified is not None else None
         if self.kv_cap is None:
             return None
         return _alone({min(admitted, self.kv_cap) for admitted in self._admitted_by_any_S})
@@ -186,6 +211,8 @@ class _Numbers:
         """What sets `runs`; None where two may and the log does not tell."""
         if self.refused is not None or self.runs is None:
             return None
+        if self.unified is not None:
+            return self.unified.binds
         if self.clamp is not None and self.runs == self.clamp:
             return "state"
         if self.kv_cap is not None and self.runs == self.kv_cap < min(self._admitted_by_any_S):
@@ -261,6 +288,8 @@ class _Numbers:
         return _each(equiv, lambda tokens: optimal_ratio(L, tokens, 1, S, D, dcp))
 
     def _best(self) -> Best | None:
+        if self.one_buffer:
+            return best_unified_of(self.unified) if self.unified is not None and self.refused is None else None
         sizing = self.sizing
         if sizing is None or self.L is None or self.refused is not None or sizing.optimum is None:
             return None
@@ -348,6 +377,10 @@ BINDS_WORDS = {
 def _what_runs(numbers: _Numbers) -> Iterator[str]:
     """The headline of a boot that started: what runs, by which numbers."""
     L, runs = numbers.L, numbers.runs
+    if numbers.unified is not None:
+        yield from numbers.unified.told
+        yield _said(numbers)
+        return
     at = f" at L = {count(L)}" if L is not None else ""
     if runs is None and numbers.boot.crashed and not numbers.boot.died_later:
         yield "The process ended in an error before its pools were sized: it serves nothing."
@@ -366,10 +399,13 @@ def _said(numbers: _Numbers) -> str:
     """The counts that the log holds."""
     parts = []
     if isinstance(numbers.slots, int):
-        each = f" // {numbers.S} a request = {count(numbers.clamp)}" if numbers.S and numbers.clamp is not None else ""
-        parts.append(f"{count(numbers.slots)} slots{each}")
+        slots = f"{count(numbers.slots)} slots"
+        if numbers.S and numbers.clamp is not None:
+            slots = f"{slots}, {numbers.S} per request: {count(numbers.clamp)} fit"
+        parts.append(slots)
     if numbers.facts.kv_tokens is not None:
-        held = f" hold {count(numbers.kv_cap)}" if numbers.kv_cap is not None else ""
+        tells = numbers.kv_cap is not None and not numbers.one_buffer  # there the label bounds one request, no more
+        held = f" hold {count(numbers.kv_cap)}" if tells and numbers.kv_cap is not None else ""
         parts.append(f"{count(numbers.facts.kv_tokens)} KV tokens{held}")
     if numbers.cap is not None:
         parts.append(f"{count(numbers.cap)} asked")
@@ -421,9 +457,10 @@ def _of_requests(numbers: _Numbers) -> Iterator[Notice]:
     if numbers.refused is None and asked is not None and runs is not None and runs < asked:
         pool = {"state": "the state pool", "kv": "the KV pool"}.get(numbers.binds or "", "what is left")
         yield Notice(about="asked_more", words=f"{requests_text(asked)} asked for, {pool} lets {count(runs)} run.")
-    S, slots, admitted = numbers.S, numbers.slots, numbers.admitted
-    if S is not None and S > 1 and admitted and slots == admitted * S and numbers.refused is None:
-        words = f"{count(admitted)} x S {S} is all of the {count(admitted * S)} slots: at a chunk border a request may "
+    slots, admitted = numbers.slots, numbers.admitted
+    each = numbers.request_slots
+    if isinstance(slots, int) and admitted and each.is_tight(slots, admitted) and numbers.refused is None:
+        words = f"{each.product(count(admitted))} is all of the {count(slots)} slots: at a chunk border a request may "
         words += "find no slot, and an assertion ends the server."
         yield Notice(about="no_spare_slot", words=words)
 
@@ -464,5 +501,5 @@ def _of_memory(boot: Boot, found: Diagnosis, numbers: _Numbers) -> Iterator[Noti
         yield Notice(about="not_charged", words=words)
     idle = numbers.facts.idle_gib
     if idle is not None and idle >= IDLE_GIB and not boot.died_later and numbers.refused is None:
-        words = f"{number(idle)} GiB are free after pools and graphs; --mem-fraction-static sets how much they get."
+        words = f"{number(idle)} GiB stay free after pools and graphs: a higher --mem-fraction-static gives them more."
         yield Notice(about="memory_idle", words=words)

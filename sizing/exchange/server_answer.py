@@ -16,16 +16,19 @@ from sizing.bootlog.diagnosis import Diagnosis
 from sizing.bootlog.measure import Measured as Printed
 from sizing.bootlog.said import Crashed, Decode, NoSlot
 from sizing.command import Command
+from sizing.engine.request_slots import RequestSlots
 from sizing.engine.unified import ENTRY_STEP
 from sizing.engine.unified import HOST_STEP as ROW_STEP
 from sizing.exchange.answer import ENGINE_REFUSES, Measured, Notice, Number, SizingAnswer
 from sizing.exchange.log_answer import NO_SLOT, log_answer
+from sizing.explain.unified_memory import UnifiedView, unified_in_force
 from sizing.scenario.inputs import Scenario, changed
 from sizing.server.beside import Row, beside
 from sizing.server.facts import RankFacts, ServerFacts
 from sizing.server.inputs import inputs_of_server
 from sizing.server.measured import Shares
 from sizing.server.texts import Read
+from sizing.server.unified_inputs import inputs_of_buffer
 from sizing.server.verdict import Limits, died, verdict
 
 AS_OBJECT = PlainSerializer(lambda row: row._asdict(), return_type=dict)  # with its names, not as a list
@@ -96,6 +99,11 @@ class Told(NamedTuple):
     why_not: str
     """Why a running server's deployment is not known: the end of a sentence; empty where it is."""
 
+    @property
+    def unified(self) -> UnifiedView | None:
+        """Static beside unified memory, where the server runs with it and its deployment is known."""
+        return unified_in_force(self.sizing) if self.sizing is not None else None
+
 
 def told(
     read: Read, command: Command | None = None, L: int | None = None, model: str | None = None, **stated: Any
@@ -116,6 +124,15 @@ def told(
     own = None
     if not printed or base.found is None or base.found.sizing is None:
         own = inputs_of_server(facts, command, model, **at_L, **stated)
+    buffer = log.last if printed and log.last is not None and log.last.facts.unified is not None else None
+    if buffer is not None:  # its lines say all that a boot says of two pools, but not as one
+        found = inputs_of_buffer(buffer, facts.pools, command, model, **at_L, **stated)
+        if found is not None:
+            base, own = log_answer(log, command, L, model, found), None
+        elif own is not None:  # the flags may be the server's own
+            own = own._replace(
+                diagnosis=inputs_of_buffer(own.boot, facts.pools, command, model, **at_L, **stated) or own.diagnosis
+            )
     # A boot of which too little is left to solve it says less than a server that has all of it.
     if own is not None and (not printed or own.diagnosis.sizing is not None):
         boots = log._replace(kind="boots", boots=(own.boot,), problems=())
@@ -124,14 +141,16 @@ def told(
     boot = own.boot if own is not None and not printed else log.last
     sizing = _solved(base.found, L or facts.length_in_use)
     limits = _limits(facts, base.answer)
-    known = _known(base.answer, facts, L)
-    said = verdict(facts, sizing, limits)
+    one_buffer = facts.unified or bool(command and command.values.get("enable_unified_memory"))
+    known = _known(base.answer, facts, L, one_buffer=one_buffer)
+    of_boot_alone = printed and not (facts.ranks or facts.ends or facts.info)  # the lines of one buffer
+    said = "" if of_boot_alone else verdict(facts, sizing, limits)
     why_not = "" if printed or sizing is not None else own.why_not if own is not None else NO_DEPLOYMENT
     sentences = _sentences(facts, said, base.sentences if printed or base.found else (), base.found, why_not)
     answer = LogFileAnswer(
         **known | {"words": " ".join(sentences), "notices": _together(base.answer if boot else None, facts, limits)},
         unknown=tuple(name for name in _wanted(base.answer, L) if known.get(name) is None),
-        serving=serving(facts, sizing, limits),
+        serving=None if of_boot_alone else serving(facts, sizing, limits),
     )
     return Told(answer, sentences, boot, printed, base.found, sizing, why_not)
 
@@ -163,13 +182,13 @@ def _limits(facts: ServerFacts, base: SizingAnswer) -> Limits:
     return Limits(S, facts.limit if facts.limit is not None else clamp)
 
 
-def _known(base: SizingAnswer, facts: ServerFacts, L: int | None) -> dict[str, Any]:
+def _known(base: SizingAnswer, facts: ServerFacts, L: int | None, *, one_buffer: bool) -> dict[str, Any]:
     """Every key as the boot gives it, what is missing there as measured; of a boot that was refused nothing was."""
     values = {name: value for name, value in base if name not in ("words", "notices", "unknown")}
     if base.refused is not None and base.status == ENGINE_REFUSES:
         return values
     values["refused"] = None  # no boot was found, and none is needed
-    for name, value in _measured(facts, base, L).items():
+    for name, value in _measured(facts, base, L, one_buffer=one_buffer).items():
         if values[name] is None or (isinstance(values[name], Measured) and value is not None):
             values[name] = value
     return values
@@ -222,10 +241,11 @@ def serving(facts: ServerFacts, sizing: Sizing | None = None, limits: Limits | N
     )
 
 
-def _measured(facts: ServerFacts, base: SizingAnswer, L: int | None) -> dict[str, Any]:
+def _measured(facts: ServerFacts, base: SizingAnswer, L: int | None, *, one_buffer: bool) -> dict[str, Any]:
     main = facts.main
-    slots: Number = facts.slots
-    if slots is None and main and main.slots_between and not facts.unified:
+    said = facts.unified or not one_buffer  # a command's buffer: what was measured is no K
+    slots: Number = facts.slots if said else None
+    if slots is None and main and main.slots_between and not one_buffer:
         slots = _band(main.slots_between)
     tokens: Number = main.kv_tokens if main else facts.info.tokens if facts.info else None
     if tokens is None and main and main.kv_tokens_between:
@@ -234,11 +254,11 @@ def _measured(facts: ServerFacts, base: SizingAnswer, L: int | None) -> dict[str
     held = base.kv_tokens if base.kv_tokens is not None else tokens
     cap = held // L if isinstance(held, int) and L else None
     limit = facts.limit
-    runs = limit if L is None else None if limit is None or cap is None else min(limit, cap)
+    runs = limit if L is None else None if limit is None or cap is None or one_buffer else min(limit, cap)
     return {
         "S": S,
         "slots": slots,
-        "clamp": facts.slots // S if S and facts.slots is not None else None,
+        "clamp": RequestSlots(S).requests(slots) if S and isinstance(slots, int) else None,
         "kv_tokens": tokens,
         "kv_cap": cap,
         "runs": runs,
@@ -255,7 +275,8 @@ def _entries(facts: ServerFacts, base: SizingAnswer) -> dict[str, Any]:
         return {}
     entry = pool.kv_entry_bytes
     least = Measured(value=entry, low=entry - ENTRY_STEP + ROW_STEP, high=entry) if entry else None
-    return {"state_bytes_per_slot": pool.state_entry_bytes, "kv_bytes_per_token": least}
+    told = {"state_bytes_per_slot": pool.state_entry_bytes, "kv_bytes_per_token": least}
+    return {name: value for name, value in told.items() if getattr(base, name) is None}
 
 
 def _binds(main: RankFacts | None, limit: int | None, cap: int | None) -> str | None:

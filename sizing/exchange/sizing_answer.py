@@ -18,6 +18,7 @@ from sizing.engine.split import Split
 from sizing.exchange.answer import About, Best, Measured, Notice, Refused, SizingAnswer
 from sizing.explain.hardware_words import no_fit_headline
 from sizing.explain.launch_flags import flags
+from sizing.explain.unified_memory import UnifiedView, unified_in_force
 from sizing.explain.verdict import BINDING_WORDS, ask_for_rest, no_spare_slot, verdict, without_rest_words
 from sizing.scenario.inputs import Scenario, rest_is_given
 from sizing.scenario.rest import ends_of as ends_of_rest
@@ -40,19 +41,19 @@ def sizing_answer(sizing: Sizing, *, rest_given: bool = True) -> SizingAnswer:
     split = sizing.now if isinstance(sizing.now, Split) else None
     found = flags(sizing)
     refused = refused_of(sizing.now) if isinstance(sizing.now, Refusal) else None
-    lacking = no_fit(sizing.scenario)
+    lacking, one = no_fit(sizing.scenario), unified_in_force(sizing)
     if no_fit_headline(sizing.scenario):
         refused = Refused(kind="does_not_fit", words=verdict(sizing).text)
     return answer.model_copy(
         update={
             "refused": refused,
-            "words": verdict(sizing).text,
+            "words": " ".join(one.told) if one else verdict(sizing).text,
             "notices": _notices(sizing),
             "rest_gib": sizing.scenario.rest_gib,
-            "best": best_of(sizing.resolved, sizing.optimum) if sizing.optimum and found else None,
-            "flags": _proposed(sizing),
+            "best": _best(sizing, one) if found else None,
+            "flags": _proposed(sizing, one),
             "runs": 0,
-            **(_of_split(split) if split else {}),
+            **(_of_split(split, one) if split else {}),
             **_banded(sizing),
             **({"mem_fraction_least": lacking.least_fraction} if lacking else {}),
         }
@@ -66,7 +67,7 @@ def _banded(sizing: Sizing) -> dict[str, Any]:
         return {}
     safe, most = solve(ends[0]), solve(ends[1])
     low, now, high = (
-        {**_of_split(one.now), "rest_gib": one.scenario.rest_gib}
+        {**_of_split(one.now, unified_in_force(one)), "rest_gib": one.scenario.rest_gib}
         if isinstance(one.now, Split)
         else {"runs": 0, "rest_gib": one.scenario.rest_gib}
         for one in (safe, sizing, most)
@@ -78,22 +79,24 @@ def _banded(sizing: Sizing) -> dict[str, Any]:
     binds = {end.get("binds") for end in (low, now, high)}
     if len(binds) > 1:
         found |= {"binds": None, "unknown": ("binds",)}
-    if safe.optimum is not None:
-        runs = [float(one.optimum.runs) if one.optimum else 0.0 for one in (safe, sizing, most)]
+    bests = [_best(one, unified_in_force(one)) for one in (safe, sizing, most)]
+    if bests[0] is not None:
+        runs = [float(best.runs) if best and isinstance(best.runs, int) else 0.0 for best in bests]
         band = Measured(value=runs[1], low=min(runs), high=max(runs))
-        found["best"] = best_of(safe.resolved, safe.optimum).model_copy(update={"runs": band})
+        found["best"] = bests[0].model_copy(update={"runs": band})
     return found
 
 
-def _of_split(split: Split) -> dict[str, Any]:
+def _of_split(split: Split, one: UnifiedView | None) -> dict[str, Any]:
+    """The counts of a split; what runs under unified memory is what its buffer lets run."""
     return {
         "slots": split.slots,
         "clamp": split.clamp,
         "kv_rows": split.kv_rows,
         "kv_tokens": split.kv_tokens,
         "kv_cap": split.kv_cap,
-        "runs": split.runs,
-        "binds": BINDS.get(split.binding.name, "cap"),
+        "runs": one.runs if one else split.runs,
+        "binds": one.binds if one else BINDS.get(split.binding.name, "cap"),
     }
 
 
@@ -103,7 +106,7 @@ def _without_rest(sizing: Sizing, answer: SizingAnswer) -> SizingAnswer:
     known: dict[str, Any] = {}
     if not by_ratio(sizing.resolved):
         slots = int(slots_taken(rank_of(scenario), sizing.ratio_now))
-        known = {"slots": slots, "clamp": slots // sizing.S}
+        known = {"slots": slots, "clamp": sizing.resolved.request_slots.requests(slots)}
     notices = [Notice(about="rest_of_other_deployment", words=ask_for_rest(scenario))]
     if said := _radix_cache_off(sizing):
         notices.append(Notice(about="radix_cache_off", words=said))
@@ -148,8 +151,23 @@ def _known_without_rest(resolved: Resolved) -> SizingAnswer:
     )
 
 
-def _proposed(sizing: Sizing) -> tuple[str, ...] | None:
+def _best(sizing: Sizing, one: UnifiedView | None) -> Best | None:
+    """The best split, or the best ratio under unified memory."""
+    if one is not None:
+        return best_unified_of(one)
+    return best_of(sizing.resolved, sizing.optimum) if sizing.optimum else None
+
+
+def best_unified_of(one: UnifiedView) -> Best | None:
+    """The ratio that runs most under unified memory, without the range that runs as many, and without a pin."""
+    best = one.best
+    return None if best is None else Best(ratio=best.ratio, ratio_low=best.ratio, ratio_high=best.ratio, runs=best.runs)
+
+
+def _proposed(sizing: Sizing, one: UnifiedView | None) -> tuple[str, ...] | None:
     """The flags to set; None where what is set runs as many, with a slot to spare."""
+    if one is not None:
+        return one.flags if one.change else None
     found = recommended(sizing)
     return found.flags if found is not None and found.change else None
 

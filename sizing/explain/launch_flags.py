@@ -44,7 +44,7 @@ def flags(sizing: Sizing) -> Flags | None:
     if best is None or both is None:
         return None
     why = _why_pin(sizing, best, both.ratio_runs) if both.take == "pin" else _why_ratio(sizing, best, both.pin_runs)
-    return Flags(**both.model_dump(), why=f"{why}{spare_cost(best)}")
+    return Flags(**both.model_dump(), why=f"{why}{spare_cost(sizing, best)}")
 
 
 def _why_pin(sizing: Sizing, best: Optimum, ratio_runs: int | None) -> str:
@@ -60,16 +60,16 @@ def _why_ratio(sizing: Sizing, best: Optimum, pin_runs: int | None) -> str:
     if pin_runs is None:
         return f"The ratio: while the radix cache is on, SGLang {sizing.scenario.release} overwrites a pin with it."
     return (
-        "The ratio: it keeps its meaning when rest changes with --mem-fraction-static or the next release. "
-        f"The pin holds {count(best.pin)} slots{_on_each_rank(sizing)} whatever the memory: {pin_words(sizing, best)}"
+        "The ratio: it still fits when rest changes, with another --mem-fraction-static or the next release. "
+        f"The pin is {count(best.pin)} slots{_on_each_rank(sizing)} whatever the memory: {pin_words(sizing, best)}"
     )
 
 
-def spare_cost(best: Optimum) -> str:
+def spare_cost(sizing: Sizing, best: Optimum) -> str:
     """What the slot to spare costs, and the other way; empty where it costs nothing."""
     if best.unspared == best.runs:
         return ""
-    slots = best.unspared * (best.slots_low // best.runs)
+    slots = sizing.resolved.request_slots.slots(best.unspared)
     return (
         f" The spare slot costs {requests_text(best.unspared - best.runs)}: {count(best.unspared)} run with just "
         f"{count(slots)} slots, where {SPARE_WHY}."
@@ -78,11 +78,11 @@ def spare_cost(best: Optimum) -> str:
 
 def pin_words(sizing: Sizing, best: Optimum) -> str:
     """How the pin of an optimum comes about."""
-    kept = " + 1; the spare slot is for the chunk border, where an assertion can end a server with just requests x S"
-    spare = kept if best.spare else ""
+    slots = sizing.resolved.request_slots.product(requests_text(best.runs), best.spare)
+    why = " Without the spare slot an assertion can end the server at a chunk border." if best.spare else ""
     ranks = pin_divisor(sizing.resolved)
     times = f", times attn_dp_size {ranks}" if ranks > 1 else ""
-    return f"{requests_text(best.runs)} x S {sizing.S}{spare}{times}."
+    return f"{slots}{times}.{why}"
 
 
 def _on_each_rank(sizing: Sizing) -> str:

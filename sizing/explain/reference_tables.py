@@ -14,14 +14,13 @@ from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.frames import frame_of
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, number, ratio_text, tokens_text
-from sizing.engine.requests import ESTIMATE_FACTOR, ESTIMATE_HIGH, ESTIMATE_LOW
+from sizing.engine.request_slots import CLAMP_FORMULA
 from sizing.engine.resolve import resolution, resolve, slots_per_request
 from sizing.engine.resolved import SlotUse
-from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.explain import published_examples as examples
 from sizing.explain.launch_flags import flags
 from sizing.explain.published_examples import ByteConstants, Measured
-from sizing.releases.rules import CHANGES, RELEASES, Release
+from sizing.releases.rules import CHANGES, COVERED, LATEST, RELEASES, Release, rules_of
 from sizing.scenario.inputs import DEFAULT_RATIO, DEFAULTS, FIELDS, INPUTS, Scenario, changed, value_text
 from sizing.specification import FRAGILE_RATIO, optimal_ratio, token_equiv
 
@@ -122,7 +121,7 @@ def releases_table() -> Table:
         title="What changed when",
         columns=("since", "what", "default S"),
         rows=tuple((change.since, change.words, _default_slots(change.since)) for change in CHANGES),
-        note=f"{FIRST_WORDS} Read from the wheels of {', '.join(RELEASES)}; The S is that of Qwen3-Next; other "
+        note=f"{FIRST_WORDS} Read from the wheels of {', '.join(RELEASES)}; the S is that of Qwen3-Next; other "
         "models differ (support-by-release.md). Source: engine-versions.md.",
     )
 
@@ -215,7 +214,7 @@ def _assumed_words(scenario: Scenario) -> str:
     if not scenario.D or scenario.max_running_requests is not None:
         return ""
     return (
-        f"Under speculation the engine assumes {SPECULATION_REQUESTS} requests until "
+        f"Under speculation the engine assumes {rules_of(scenario.release).speculation_requests} requests until "
         "--max-running-requests is set, so no row has more. "
     )
 
@@ -402,6 +401,7 @@ def glossary() -> Table:
     )
 
 
+_NEWEST = rules_of(LATEST)
 _GLOSSARY = (
     (
         "state pool",
@@ -423,7 +423,7 @@ _GLOSSARY = (
         "and track buffer.",
         "slots per request",
     ),
-    ("mamba clamp", "K // S: the most requests the state pool admits.", "requests"),
+    ("mamba clamp", f"{CLAMP_FORMULA}: the most requests the state pool admits.", "requests"),
     (
         "full-KV pool",
         "Memory for keys and values of the full-attention layers, handed out in pages. It caps context × "
@@ -445,13 +445,14 @@ _GLOSSARY = (
     ),
     (
         "requests asked",
-        "--max-running-requests, or the 48 that the engine assumes under speculation when it is unset.",
+        f"--max-running-requests, or the {_NEWEST.speculation_requests} that the engine assumes under speculation when "
+        "it is unset.",
         "requests",
     ),
     (
         "estimate",
         "What the engine aims for when no request count is asked: int(tokens / context_length × "
-        f"{ESTIMATE_FACTOR}), at least {count(ESTIMATE_LOW)} and at most {count(ESTIMATE_HIGH)}.",
+        f"{_NEWEST.estimate.factor}), from {count(_NEWEST.estimate.low)} to {count(_NEWEST.estimate.high)}.",
         "requests",
     ),
     ("tokens // 2", "The engine never admits more requests than half the KV tokens of one rank.", "requests"),
@@ -570,7 +571,7 @@ def not_modelled() -> Table:
 
 _NOT_MODELLED = (
     (
-        "what came before 0.5.4, and whatever comes after 0.5.23",
+        f"any other release than SGLang {COVERED}",
         "These releases were not read. S, the padding slot, draft reserves and draft KV changed between releases.",
         "Take the nearest release and compare K and the tokens with your boot log.",
     ),
@@ -591,9 +592,9 @@ _NOT_MODELLED = (
         "State rest as the boot log of the same flags gives it.",
     ),
     (
-        "unified memory",
-        "--enable-unified-memory: one arena holds both kinds of memory, without a static split.",
-        "Nothing on these pages applies.",
+        "unified memory beside a sliding window",
+        "--enable-unified-memory: the window is a third part of the buffer, whose rules are not known.",
+        "Nothing is computed of the buffer; without a window Balance and Log do.",
     ),
     (
         "scaled KV layouts: DSA, mxfp8, fp4",

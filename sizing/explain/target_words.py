@@ -3,11 +3,16 @@
 from collections.abc import Sequence
 
 from sizing.answers.alternatives import Way
+from sizing.answers.band import for_flags
 from sizing.answers.carrying_settings import Setting, Want
 from sizing.answers.carrying_ways import CarryingWay
-from sizing.answers.target import Answer, Row
+from sizing.answers.solve import solve
+from sizing.answers.target import Answer, Row, most_spared
 from sizing.basics.units import count, ratio_range_text, requests_text
 from sizing.engine.resolve import resolution
+from sizing.engine.split import Split
+from sizing.explain.unified_memory import static_alone
+from sizing.scenario.inputs import Scenario
 from sizing.scenario.rest import condition
 
 WAY_COLUMNS = ("way", "the most", "split to set", "price")
@@ -23,9 +28,14 @@ def wants_words(wants: Sequence[Want]) -> str:
 def headline(answer: Answer) -> str:
     """Whether the wants fit, and the most that does."""
     wants, where = wants_words(answer.wants), condition(answer.here.way.scenario)
+    static = static_alone(answer.here.way.scenario)
     if answer.setting is not None:
-        return f"{wants} fit{where}."
-    return f"{wants} do not fit: at most {' and '.join(count(most) for most in answer.here.most)}{where}."
+        return f"{wants} fit{where}.{static}"
+    most, spared = (
+        " and ".join(map(count, each)) for each in (answer.here.most, most_spared(answer.here, answer.wants))
+    )
+    spare = f" ({spared} with a slot to spare)" if spared != most else ""
+    return f"{wants} do not fit: at most {most}{spare}{where}.{static}"
 
 
 def reasons(answer: Answer) -> str:
@@ -85,7 +95,7 @@ def price_words(way: Way) -> str:
     return "; ".join(filter(None, (way.price, gate))) or "nothing else changes"
 
 
-CARRYING_COLUMNS = ("way", "runs", "the most", "with", "price")
+CARRYING_COLUMNS = ("way", "runs", "the most", "with these flags", "price")
 
 
 def carrying_rows(found: Sequence[CarryingWay]) -> list[tuple[str, ...]]:
@@ -100,6 +110,13 @@ def carrying_rows(found: Sequence[CarryingWay]) -> list[tuple[str, ...]]:
         )
         for one in found
     ]
+
+
+def carrying_numbers(scenario: Scenario, one: CarryingWay) -> str:
+    """What runs as set, at the low end of an estimate, and with the flags of a way [requests of the deployment]."""
+    now = solve(for_flags(scenario)).now
+    before = f"{count(now.runs * scenario.attn_dp_size)}" if isinstance(now, Split) else "refused"
+    return f"{before} → {count(one.runs)} {'runs' if one.runs == 1 else 'run'} at L = {count(scenario.L)}"
 
 
 def carrying_headline(found: Sequence[CarryingWay], wants: Sequence[Want]) -> str:

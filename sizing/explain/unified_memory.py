@@ -3,14 +3,17 @@
 Source: running-server.md 2.2 and 2.3.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+from sizing.answers.recommended import Recommended, applied
 from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal, RefusedError
-from sizing.basics.units import count, gib, number, ratio_text, requests_text
+from sizing.basics.units import count, gib, number, ratio_text, requests_text, stated_ratio_text
+from sizing.engine.request_slots import CLAMP_FORMULA
 from sizing.engine.split import Split
 from sizing.engine.unified import Unified, UnifiedBest, best_unified, in_words, unified
 from sizing.releases.flags import RATIO
+from sizing.scenario.inputs import Scenario
 
 COLUMNS = ("per rank", "static split", "unified memory", "why")
 FLAG = "--enable-unified-memory"
@@ -41,6 +44,23 @@ class UnifiedView(NamedTuple):
     """No other flags run as many."""
 
     @property
+    def change(self) -> bool:
+        """Whether another ratio runs more."""
+        return len(self.flags) > 1
+
+    @property
+    def most(self) -> int:
+        """What runs with the flags [requests per rank]."""
+        return self.best.runs if self.best is not None and self.change else self.runs
+
+    @property
+    def binds(self) -> Literal["state", "kv", "cap"]:
+        """What sets `runs`: the buffer, K // S, or the request cap."""
+        if self.runs < self.found.admitted:
+            return "kv"
+        return "state" if self.found.admitted == self.found.clamp else "cap"
+
+    @property
     def flag(self) -> str:
         """All flags on one line."""
         return " ".join(self.flags)
@@ -49,6 +69,40 @@ class UnifiedView(NamedTuple):
     def reason(self) -> str:
         """Whether it helps, and why."""
         return self.sentences[0]
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What runs, why, which ratio to set, and what this rests on."""
+        return (self.headline, *self.sentences)
+
+
+def static_alone(scenario: Scenario) -> str:
+    """That numbers are those of the static split, behind a sentence, where the flag is set; empty where it is not."""
+    return (
+        " This is the static split: what one buffer runs, Balance and Log say."
+        if scenario.enable_unified_memory
+        else ""
+    )
+
+
+def unified_in_force(sizing: Sizing) -> UnifiedView | None:
+    """What runs where the flag is set; None where it is not, and like `unified_view`."""
+    return unified_view(sizing) if sizing.scenario.enable_unified_memory else None
+
+
+def change_under(sizing: Sizing, one: UnifiedView) -> Recommended:
+    """The change as one of the split, for the whole launch command, which has the flag itself by the scenario."""
+    by_r_star = sizing.scenario.split == "balanced"
+    flags = one.flags[1:] or ((f"{RATIO} {stated_ratio_text(sizing.ratio_now)}",) if by_r_star else ())
+    return Recommended(
+        flags=flags,
+        change=one.change,
+        scenario=applied(sizing.scenario, flags),
+        before=(one.runs, one.runs),
+        after=(one.most, one.most),
+        reason=one.reason,
+        alternative=one.alternative,
+    )
 
 
 def unified_view(sizing: Sizing) -> UnifiedView | None:
@@ -92,7 +146,7 @@ def _rows(
     at_best = f"{count(best.runs)} at r = {ratio_text(best.ratio)}" if best else "none"
     return [
         ("K, state slots", count(split.slots), count(found.slots), "the static solve sets both"),
-        ("request rows, K // S", count(split.clamp), count(found.clamp), "a row reserves S slots either way"),
+        (f"request rows, {CLAMP_FORMULA}", count(split.clamp), count(found.clamp), "a row reserves S slots either way"),
         (
             "state slots a running request takes",
             f"{S} reserved",

@@ -8,15 +8,15 @@ from sizing.answers.recommended import SPARE_WHY, Recommended, recommended, spar
 from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal
 from sizing.basics.units import GIB, count, gib, number, ratio_text, requests_text, rest_text
+from sizing.engine.draft_rules import drafts_of
 from sizing.engine.limits import LimitName
 from sizing.engine.requests import asked_divisor, requests_asked, requests_charged
 from sizing.engine.slots import is_pinned, pin_divisor, pin_is_ignored, ratio_is_ignored
-from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.engine.split import Split
 from sizing.explain.hardware_words import no_fit_headline, no_fit_words
 from sizing.explain.launch_flags import flags
 from sizing.releases.flags import PIN, REQUESTS
-from sizing.releases.rules import BLOCK_KIND
+from sizing.releases.rules import BLOCK_KIND, rules_of
 from sizing.scenario.from_model import draft_bytes, geometry_of
 from sizing.scenario.inputs import Scenario, widths_of
 from sizing.scenario.rest import asked_for, condition
@@ -96,7 +96,7 @@ def binds_words(binding: LimitName, scenario: Scenario) -> str:
     if binding != "requests asked":
         return f": {BINDING_WORDS[binding]}"
     if scenario.max_running_requests is None:
-        return f": --max-running-requests ({count(SPECULATION_REQUESTS)}) binds"
+        return f": --max-running-requests ({count(rules_of(scenario.release).speculation_requests)}) binds"
     shared = f", {count(scenario.max_running_requests)} over all ranks" if scenario.attn_dp_size > 1 else ""
     return f", the limit you set{shared}"
 
@@ -114,16 +114,16 @@ def _estimated(sizing: Sizing, band: Band) -> Verdict:
     )
     if high == 0:
         return Verdict(headline=headline, sentences=(*safe.sentences, *no_fit_words(sizing.scenario)))
-    at = f"What follows is at the low end of rest, {rest_text(band.low_scenario.rest_gib)}."
+    at = f"Everything below is at the low end of rest, {rest_text(band.low_scenario.rest_gib)}."
     return Verdict(headline=headline, sentences=(at, *safe.sentences, *no_fit_words(sizing.scenario)))
 
 
 def ask_for_rest(scenario: Scenario) -> str:
     """That `rest` is needed, and where it stands."""
     return (
-        f"rest of {scenario.title} was not given, and no other deployment's is yours. {asked_for(scenario)} It is the "
-        "avail mem of the boot log's last “Load weight end” before the pools, minus that of the first “Load weight "
-        "begin” times (1 - mem_fraction_static)."
+        f"The rest of {scenario.title} is not known, and that of another deployment does not hold for it. "
+        f"{asked_for(scenario)} In a boot log rest is avail mem of the last “Load weight end” before the pools, minus "
+        "(1 - mem_fraction_static) times that of the first “Load weight begin”."
     )
 
 
@@ -170,7 +170,11 @@ def _why(sizing: Sizing, now: Split) -> tuple[str, ...]:
         return f"{now.binding.why}.", state
     if name == "requests asked":
         unset = sizing.scenario.max_running_requests is None
-        return (*([now.binding.why.replace("not set", "You set none", 1) + "."] if unset else []), state, kv)
+        return (
+            *([now.binding.why.replace("not set", "--max-running-requests is not set", 1) + "."] if unset else []),
+            state,
+            kv,
+        )
     return f"{_capital(now.binding.why)}.", state, kv
 
 
@@ -256,7 +260,8 @@ def no_spare_slot(sizing: Sizing) -> str:
     now = sizing.now
     if isinstance(now, Refusal) or spared(sizing, now):
         return ""
-    said = f"{count(now.slots)} slots are just {requests_text(now.admitted)} x S {sizing.S}: {SPARE_WHY}."
+    just = sizing.resolved.request_slots.product(requests_text(now.admitted))
+    said = f"{count(now.slots)} slots are just {just}: {SPARE_WHY}."
     found = recommended(sizing)
     if found is None or not found.change:
         return f"{said} Ask for one request fewer."
@@ -327,7 +332,7 @@ def _speculation(sizing: Sizing) -> Advice | None:
     if not sizing.drafts_charged or isinstance(now, Refusal) or now.ratio is None:
         return None
     asked = requests_charged(sizing.resolved)
-    if sizing.resolved.rules.drafts != "joint" or asked >= now.clamp:
+    if not drafts_of(sizing.resolved.rules).asks_clamp or asked >= now.clamp:
         return None
     return Advice(
         topic="Speculation",

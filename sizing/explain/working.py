@@ -13,14 +13,14 @@ from sizing.basics.units import (
     ratio_range_text,
     ratio_text,
     requests_text,
-    rest_text,
-    stated_ratio_text,
 )
+from sizing.engine.draft_rules import drafts_of
 from sizing.engine.kv import HEADROOM_BUFFER, headroom_rows
-from sizing.engine.rank import rings_fixed_bytes
+from sizing.engine.padding import slots_charged, slots_charged_words
+from sizing.engine.rank import rank_of, rings_fixed_bytes
+from sizing.engine.request_slots import CLAMP_FORMULA
 from sizing.engine.requests import requests_charged
 from sizing.engine.slots import is_pinned, pin_divisor
-from sizing.engine.slots_per_request import SPECULATION_REQUESTS
 from sizing.engine.split import Split
 
 
@@ -76,8 +76,8 @@ def _split_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
         _slots_step(sizing, now),
         Step(
             quantity="mamba clamp",
-            formula="K // S",
-            numbers=f"{count(now.slots)} // {sizing.S}",
+            formula=CLAMP_FORMULA,
+            numbers=sizing.resolved.request_slots.division(count(now.slots)),
             result=requests_text(now.clamp),
         ),
         _kv_bytes_step(sizing, now),
@@ -109,7 +109,7 @@ def _tokens_step(sizing: Sizing, now: Split) -> Step:
     rows, formula = f"{count(now.kv_rest_bytes)} // {count(sizing.token_bytes)}", "KV bytes // KV bytes per token"
     if added := headroom_rows(sizing.resolved):
         rows += f" + {count(now.admitted)} x {count(added)} + {HEADROOM_BUFFER}"
-        formula += " + max_running_requests x (draft steps x top-k + D) + 100"
+        formula += f" + max_running_requests x (draft steps x top-k + D) + {HEADROOM_BUFFER}"
     if scenario.max_total_tokens is not None:
         rows = f"min({rows}, {count(scenario.max_total_tokens)})"
         formula = f"min({formula}, max_total_tokens)"
@@ -142,7 +142,10 @@ def _window_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
 
 
 def _slots_step(sizing: Sizing, now: Split) -> Step:
-    formula, numbers = _slots_by_ratio(sizing, now.ratio) if now.ratio is not None else _slots_by_count(sizing)
+    if now.ratio is None:
+        formula, numbers = _slots_by_count(sizing)
+    else:
+        formula, numbers = drafts_of(sizing.resolved.rules).formula(rank_of(sizing.scenario), now.ratio)
     return Step(quantity="K, state slots", formula=formula, numbers=numbers, result=count(now.slots))
 
 
@@ -153,51 +156,11 @@ def _slots_by_count(sizing: Sizing) -> tuple[str, str]:
         width, words, stated = pin_divisor(sizing.resolved), "the pin", scenario.max_mamba_cache_size
     else:
         width = pin_divisor(sizing.resolved)
-        asked = scenario.max_running_requests or (SPECULATION_REQUESTS if scenario.D else None)
+        asked = sizing.resolved.max_running_requests
         stated = asked or rules.slots_without_radix
         words = "radix cache off: one slot for each request asked" if asked else "radix cache off, no count asked"
     shared = (" // attn_dp_size", f" // {width}") if width > 1 else ("", "")
     return words + shared[0], f"{count(stated or 0)}{shared[1]}"
-
-
-def _slots_by_ratio(sizing: Sizing, ratio: float) -> tuple[str, str]:
-    """The formula for K of the release that runs, and the same with the numbers in (engine-sizing.md section 5)."""
-    scenario, rules, D = sizing.scenario, sizing.resolved.rules, sizing.drafts_charged
-    slot, r = count(sizing.charged_slot_bytes), stated_ratio_text(ratio)
-    rest = rest_text(scenario.rest_gib)
-    where = ", budget = rest x r / (1 + r)"
-    if rules.drafts == "in every slot":
-        drafts, filled = (" // (1 + D)", f" // {1 + D}") if D else ("", "")
-        width = pin_divisor(sizing.resolved)
-        shared = (" // attn_dp_size", f" // {width}") if width > 1 else ("", "")
-        return (
-            f"budget // slot{drafts}{shared[0]}{where}",
-            f"{rest} x {r} / (1 + {r}) // {slot}{filled}{shared[1]}",
-        )
-    if rules.drafts == "before the split":
-        ahead = requests_charged(sizing.resolved) * D * sizing.charged_slot_bytes
-        left = f"({rest} - {count(ahead)})" if D else rest
-        where = ", budget = (rest - requests x D x slot) x r / (1 + r)" if D else where
-        return f"budget // slot{where}", f"{left} x {r} / (1 + {r}) // {slot}"
-    taken, filled = _off_the_budget(sizing, rules.charges_padding)
-    budget = f"{rest} x {r} / (1 + {r})"
-    words = "budget"
-    if taken:
-        budget, words = f"({budget}{filled})", f"(budget{taken})"
-    if D:
-        return f"{words} // (slot x (1 + D / S)){where}", f"{budget} // ({slot} x (1 + {D} / {sizing.S}))"
-    return f"{words} // slot{where}", f"{budget} // {slot}"
-
-
-def _off_the_budget(sizing: Sizing, padding: bool) -> tuple[str, str]:
-    """What comes off the state budget before slots are counted: fixed rings and the padding slot."""
-    slot, D = count(sizing.charged_slot_bytes), sizing.drafts_charged
-    fixed = _fixed_rings(sizing)
-    words, filled = (" - rings", f" - {count(fixed)}") if fixed else ("", "")
-    if padding:
-        words += " - (1 + D) x slot" if D else " - slot"
-        filled += f" - {1 + D} x {slot}" if D else f" - {slot}"
-    return words, filled
 
 
 def _fixed_rings(sizing: Sizing) -> int:
@@ -207,10 +170,11 @@ def _fixed_rings(sizing: Sizing) -> int:
 
 def _kv_bytes_step(sizing: Sizing, now: Split) -> Step:
     """rest less everything that is charged for state."""
-    padding = sizing.resolved.rules.padding_slots
+    rules = sizing.resolved.rules
+    slots = slots_charged_words(rules, factor=True)
     fixed, reserve = _fixed_rings(sizing), now.memory.draft_reserve
     pieces = [
-        ("(K + 1) x slot" if padding else "K x slot", (now.slots + padding) * sizing.charged_slot_bytes),
+        (f"{slots} x slot", slots_charged(rules, now.slots) * sizing.charged_slot_bytes),
         ("rings", fixed),
         ("draft states", reserve),
     ]
@@ -324,16 +288,9 @@ def _slots_why(sizing: Sizing) -> str:
         return f"ReplaySSM: a ring of {count(sizing.ring_bytes_per_slot)} bytes is charged on every slot"
     if _fixed_rings(sizing):
         return f"ReplaySSM: fixed rings of {count(_fixed_rings(sizing))} bytes and one slot come off the budget"
-    if sizing.drafts_charged and rules.drafts == "joint":
-        return (
-            "the engine solves for draft states too (D / S of a slot each, 1 + D padding); the printed code ignores D"
-        )
     if sizing.drafts_charged:
-        return f"SGLang {scenario.release} takes draft states {_DRAFTS[rules.drafts]}; the printed code ignores D"
-    return "the engine takes one padding slot off the budget" if rules.charges_padding else "whole numbers"
-
-
-_DRAFTS = {"in every slot": "for every slot", "before the split": "off rest before the split"}
+        return f"SGLang {scenario.release} {drafts_of(rules).why}; the printed code ignores D"
+    return "the engine takes one padding slot off the budget" if slots_charged(rules, 0) else "whole numbers"
 
 
 def _tokens_why(sizing: Sizing) -> str:
@@ -344,5 +301,5 @@ def _tokens_why(sizing: Sizing) -> str:
     pages = f"whole pages of {page}" if page > 1 else "whole slots"
     if scenario.D:
         return f"KV gets rest minus whole slots and draft states, divided by target and draft KV bytes, in {pages}"
-    slots = "K + 1" if sizing.resolved.rules.charges_padding else "K"
+    slots = slots_charged_words(sizing.resolved.rules)
     return f"KV gets rest minus {slots} whole slots, in {pages}"

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sizing.answers.band import at_low_end
 from sizing.answers.compare import of_deployment
 from sizing.answers.curves import L_HIGH, L_LOW, context_grid, over_context
 from sizing.answers.solve import Sizing
@@ -73,8 +74,9 @@ class _Axes(NamedTuple):
 def compare_figure(named: dict[str, Sizing], story: str = "") -> Figure:
     """What runs over L for each of up to six scenarios [requests of the deployment], marked at each one's own L.
 
-    `story` is the title where it fits, else the first line below it.
+    `story` is the title where it fits, else the first line below it. Of an estimated `rest` the low end is drawn.
     """
+    named = {name: at_low_end(sizing) for name, sizing in named.items()}
     what = [f"{name}: {_said(sizing)}" for name, sizing in named.items()]
     fits = 0 < len(story) <= TITLE_LENGTH
     what = what if fits or not story else [story, *what]

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sizing.answers.band import band_of
+from sizing.answers.band import at_low_end, band_of
 from sizing.answers.curves import L_HIGH, L_LOW, ContextCurve, Integers, context_grid, over_context
 from sizing.answers.recommended import recommended_split
 from sizing.answers.solve import Sizing
@@ -45,7 +45,13 @@ SHOWN_AT = ((880.0, HEIGHT), (1360.0, HEIGHT), (1190.0, 720), (770.0, HEIGHT))
 
 
 def crossing_figure(sizing: Sizing) -> Figure:
-    """The figure for the split that is set, with the recommended split's pair lightly behind it."""
+    """The figure for the split that is set, with the recommended split's pair lightly behind it; under unified memory,
+    where no other split is recommended, with what its buffer runs.
+
+    Of an estimated `rest` the low end is drawn, with a band up to the high one.
+    """
+    between = _band(sizing)
+    sizing = at_low_end(sizing)
     best = recommended_split(sizing)
     shown = sizing.now if isinstance(sizing.now, Split) else best
     figure = layout(inputs(sizing), "Requests that run, across context length", height=HEIGHT, characters=CHARACTERS)
@@ -54,7 +60,8 @@ def crossing_figure(sizing: Sizing) -> Figure:
         figure["yaxis"] = axis(requests_axis(sizing), range=[0, 1], tickvals=[0])
         figure["annotations"].append(_nothing())
         return {"data": [], "layout": figure}
-    behind = [best] if best and best.slots != shown.slots else []
+    unified = sizing.scenario.enable_unified_memory
+    behind = [best] if best and best.slots != shown.slots and not unified else []
     curve = over_context(shown, context_grid(shown))
     one = unified_over_context(sizing.scenario, shown, curve.L)
     low, high = _range(curve, behind)
@@ -63,7 +70,7 @@ def crossing_figure(sizing: Sizing) -> Figure:
     # What follows from the split alone is drawn as traces. What moves with L is drawn as shapes and annotations,
     # which Plotly updates without drawing the traces again.
     lines = [*_pair(curve), *_envelope(curve), *_unified(curve, one), *_balance_mark(shown)]
-    data = [*_band(sizing), *_idle(curve), *lines, _hover(curve, low)]
+    data = [*between, *_idle(curve), *lines, _hover(curve, low)]
     figure["shapes"] = [*_pairs_behind(behind), _own_line(sizing)]
     figure["annotations"].append(_own_dot(sizing, shown, low))
     ground = _ground(sizing, figure, curve, behind, shown, [] if one is None else [one])

@@ -16,14 +16,14 @@ LABEL_SHARE = 0.17  # of the total: the narrowest piece that holds its label
 
 
 LEAST_SAID_GIB = 0.05
-SHORT = {parts.CONTEXT: "context", parts.GRAPHS: "graphs, activations"}
+SHORT = {parts.CONTEXT: "context", parts.GRAPHS: "graphs, activations", parts.BAND: "band"}
 TOP = -0.42  # of the rows
 # The words below a bar: before the pools, state, KV, and what is left beside both.
 LINES = (
     (parts.CONTEXT, parts.WEIGHTS, parts.DRAFT, parts.IMAGES),
     (parts.STATE_POOL, parts.STATE, parts.STATE_IDLE, parts.RINGS, parts.DRAFT_STATES, parts.PADDING),
     (parts.KV_POOL, parts.KV, parts.KV_IDLE, parts.DRAFT_KV, parts.OUTSIDE),
-    (parts.UNCHARGED, parts.GRAPHS, parts.ENCODER, parts.BACKEND, parts.FREE),
+    (parts.BAND, parts.UNCHARGED, parts.GRAPHS, parts.ENCODER, parts.BACKEND, parts.FREE),
 )
 
 
@@ -53,6 +53,7 @@ LOOKS = {
     parts.KV_IDLE: Look("@kv_soft", "@ink", "@kv", "/"),
     parts.DRAFT_KV: Look("@kv_soft", "@ink", "@kv", "x"),
     parts.OUTSIDE: Look("@grid", "@ink", "@grid"),
+    parts.BAND: Look("@paper", "@ink", "@other", "."),
     parts.UNCHARGED: Look("@grid", "@ink", "@kv", "/"),
     parts.GRAPHS: Look("@few", "@ink", "@few"),
     parts.ENCODER: Look("@few", "@ink", "@other", "/"),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sizing.answers.along import Along, along, context_stops, ratio_stops
+from sizing.answers.band import at_low_end, for_flags
 from sizing.answers.solve import Sizing
 from sizing.answers.sweep import RATIO
 from sizing.basics.units import count, stated_ratio_text
@@ -25,9 +26,10 @@ LIMITS = "mamba clamp {clamp}, KV cap {cap}"
 
 def hand_over_context(sizing: Sizing) -> Hand | None:
     """L under the hand on figure 1: 16 stops to each doubling, the balance point and what is set."""
-    crossing = [sizing.now.crossing] if isinstance(sizing.now, Split) else []
+    safe = at_low_end(sizing)
+    crossing = [safe.now.crossing] if isinstance(safe.now, Split) else []
     stops = context_stops(sizing.scenario.L, *crossing)
-    return _hand(sizing, along(sizing.scenario, "L", stops), count, sizing.scenario.L)
+    return _hand(sizing, along(safe.scenario, "L", stops), count, sizing.scenario.L)
 
 
 def hand_over_ratio(sizing: Sizing, drawn: Sequence[float]) -> Hand | None:
@@ -36,7 +38,7 @@ def hand_over_ratio(sizing: Sizing, drawn: Sequence[float]) -> Hand | None:
         return None
     own = None if is_pinned(sizing.resolved) else sizing.ratio_now
     stops = sorted({*ratio_stops(drawn), *([] if own is None else [own])})
-    return _hand(sizing, along(sizing.scenario, RATIO, stops), stated_ratio_text, own)
+    return _hand(sizing, along(for_flags(sizing.scenario), RATIO, stops), stated_ratio_text, own)
 
 
 def _hand(sizing: Sizing, found: Along, written: Callable[[Any], str], own: float | None) -> Hand | None:
@@ -80,7 +82,7 @@ def _exact(sizing: Sizing, found: Along, columns: dict[str, Any]) -> tuple[list[
 
 
 def _banded(sizing: Sizing, found: Along, columns: dict[str, Any]) -> tuple[list[Any], Said]:
-    """An estimated rest: what runs at both its ends, as the headline has it; the line is that of its middle."""
+    """An estimated rest: what runs at both its ends, as the headline has it; the line is that of the low one."""
     scenario = sizing.scenario
     ends = [along(end, found.name, found.at) for end in ends_of(scenario) or ()]
     runs = np.sort(np.stack([np.where(end.refused, 0, end.runs) for end in ends]), axis=0)

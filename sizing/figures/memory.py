@@ -4,6 +4,7 @@ all of it, from the driver's total down.
 
 from typing import NamedTuple
 
+from sizing.answers.band import at_low_end
 from sizing.answers.gpu_memory import gpu_memory
 from sizing.answers.recommended import recommended, recommended_split
 from sizing.answers.solve import Sizing
@@ -49,9 +50,10 @@ PIECES = (
 
 
 def memory_figure(sizing: Sizing) -> Figure:
-    """One bar for the split that is set and one for the recommended one."""
+    """One bar for the split that is set and one for the recommended one; of an estimated `rest` its low end."""
+    lever, sizing = lever_words(sizing), at_low_end(sizing)
     bars = {name: split for name, split in _bars(sizing).items() if isinstance(split, Split)}
-    if whole := _whole_gpu(sizing, bars):
+    if whole := _whole_gpu(sizing, bars, lever):
         return whole
     figure = layout(inputs(sizing), "Memory of one rank", height=HEIGHT, characters=CHARACTERS)
     figure["margin"]["l"] = 104
@@ -70,7 +72,7 @@ def memory_figure(sizing: Sizing) -> Figure:
     return {"data": [trace for trace in data if max(trace["x"], default=0) > seen], "layout": figure}
 
 
-def _whole_gpu(sizing: Sizing, bars: dict[str, Split]) -> Figure | None:
+def _whole_gpu(sizing: Sizing, bars: dict[str, Split], lever: str) -> Figure | None:
     """The same from the driver's total down; None where no GPU is known."""
     shown: dict[str, Split | None] = {**bars} or {"now": None}
     found = [
@@ -79,7 +81,7 @@ def _whole_gpu(sizing: Sizing, bars: dict[str, Split]) -> Figure | None:
         if (memory := gpu_memory(sizing, split))
     ]
     title = "Where the GPU's memory goes, estimated"
-    stated = [piece for piece in (*inputs(sizing), lever_words(sizing)) if piece]
+    stated = [piece for piece in (*inputs(sizing), lever) if piece]
     return gpu_memory_figure(found, stated, solved_as(sizing), title) if found else None
 
 
@@ -89,6 +91,8 @@ def _bars(sizing: Sizing) -> dict[str, Split | Refusal]:
     if ratio_is_ignored(sizing.resolved) and not is_pinned(sizing.resolved):
         return {"now<br>no ratio": sizing.now}
     by = "pinned" if is_pinned(sizing.resolved) else f"r = {ratio_text(sizing.ratio_now)}"
+    if sizing.scenario.enable_unified_memory:
+        return {f"static split<br>{by}": sizing.now}
     if found is None or best is None:
         return {f"now<br>{by}": sizing.now}
     if not found.change:

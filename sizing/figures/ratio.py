@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sizing.answers.band import at_low_end
 from sizing.answers.curves import Integers, RatioCurve, Reals, over_ratio, ratio_grid
 from sizing.answers.solve import Sizing
 from sizing.answers.unified_curves import unified_over_ratio
@@ -51,7 +52,11 @@ HEADROOM = 1.4  # of the peak; the two lines leave the figure above it
 
 
 def ratio_figure(sizing: Sizing) -> Figure:
-    """What runs at L for every ratio around the balance; the engine's default, the ratio that is set and r* marked."""
+    """What runs at L for every ratio around the balance; the engine's default, the ratio that is set and r* marked.
+
+    Of an estimated `rest` the low end is drawn.
+    """
+    sizing = at_low_end(sizing)
     figure = layout(inputs(sizing), "Requests against the ratio r", height=HEIGHT, characters=CHARACTERS)
     marked = _marked(sizing)
     low, high = _ends(marked)

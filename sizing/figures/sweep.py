@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from sizing.answers.band import at_low_end
 from sizing.answers.solve import Sizing
 from sizing.answers.sweep import PIN, RATIO, Axis, Sweep, SweepInput, sweep
 from sizing.basics.units import count, flag_ratio, number, ratio_text, stated_ratio_text, tokens_text
@@ -62,7 +63,7 @@ def sweep_figure(sizing: Sizing, x: Axis, y: Axis) -> Figure:
     """What runs for every pair of values. Raises ValueError like `sweep`."""
     found = sweep(sizing.scenario, x, y)
     figure = layout(
-        _inputs(sizing, x, y),
+        _inputs(at_low_end(sizing), x, y),
         f"Requests that run, over {_name(x)} and {_name(y)}",
         height=HEIGHT,
         characters=CHARACTERS,

@@ -5,12 +5,13 @@ browser for the page, so that one figure serves light and dark.
 """
 
 import math
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 from sizing.answers.solve import Sizing
 from sizing.basics.units import count, ratio_text, rest_text, stated_ratio_text
 from sizing.figures.beside import SIDES, Spot
-from sizing.scenario.rest import OTHER, rest_of, variant_words
+from sizing.scenario.rest import ENDS, OTHER, estimate_of, rest_of, variant_words
 
 Figure = dict[str, Any]
 
@@ -118,19 +119,20 @@ def inputs(sizing: Sizing) -> list[str]:
 def _rest(sizing: Sizing) -> tuple[str, ...]:
     """rest with its source; an estimate with its band and with what it was made from."""
     scenario = sizing.scenario
-    rest = rest_of(scenario)
-    if scenario.rest_source != "estimated":
-        return (f"rest {rest_text(scenario.rest_gib)} per rank ({rest.origin})",)
+    drawn = f", drawn at its {scenario.rest_source}" if scenario.rest_source in ENDS else ""
+    rest = estimate_of(scenario) if drawn else rest_of(scenario)
+    if rest.estimate is None:
+        return (f"rest {rest_text(scenario.rest_gib)} per rank ({rest_of(scenario).origin})",)
     gpus = scenario.tp_size * scenario.pp_size
     gpu = (
         f"{gpus} x {scenario.gpu}"
         if scenario.gpu != OTHER
         else f"{gpus} GPUs of {count(scenario.gpu_memory_mib or 0)} MiB"
     )
-    fraction = f"mem_fraction_static {rest.estimate.mem_fraction_static:.4g}" if rest.estimate else ""
+    fraction = f"mem_fraction_static {rest.estimate.mem_fraction_static:.4g}"
     automatic = " (automatic)" if scenario.mem_fraction_static is None else ""
     stored = variant_words(scenario)
-    return f"rest {rest.words} per rank", gpu, f"{fraction}{automatic}", f"weights {stored}"
+    return f"rest {rest.words} per rank{drawn}", gpu, f"{fraction}{automatic}", f"weights {stored}"
 
 
 def _drafts(sizing: Sizing) -> str:
@@ -175,10 +177,12 @@ def layout(inputs: list[str], title: str, *, height: int, characters: int, botto
 
 
 def _wrapped(pieces: list[str], characters: int) -> list[str]:
-    """Pieces joined into lines of at most so many characters; a name and its number stay together."""
-    lines = pieces[:1]
-    for piece in pieces[1:]:
-        if len(lines[-1]) + len(SEPARATOR) + len(piece) <= characters:
+    """Pieces joined into lines of at most so many characters; a piece is broken only where it is longer than a line."""
+    lines: list[str] = []
+    for piece in (
+        part for whole in pieces for part in (wrap(whole, characters) if len(whole) > characters else [whole])
+    ):
+        if lines and len(lines[-1]) + len(SEPARATOR) + len(piece) <= characters:
             lines[-1] += SEPARATOR + piece
         else:
             lines.append(piece)

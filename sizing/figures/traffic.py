@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sizing.basics.units import count, percent, requests_text, tokens_text
+from sizing.engine.request_slots import SLOTS_FORMULA
 from sizing.figures.theme import (
     SMALL,
     Figure,
@@ -265,7 +266,7 @@ def _line_names(drawn: Needs, rising: dict[str, Any], top: float) -> list[Label]
     """
     over = top * OVER
     seen = np.flatnonzero(drawn.left >= 0)
-    words, found = "left beside C x S slots", []
+    words, found = f"left beside {SLOTS_FORMULA} slots", []
     if len(seen) and drawn.left[0] > top:
         x = float(np.interp(-0.8 * top, -drawn.left[seen], drawn.requests[seen]))
         found.append(Label(f" {words}", x, 0.8 * top + over, "top right", "@kv"))

@@ -17,13 +17,16 @@ OVER = 14  # [px] above the bars: what is wanted
 FOOT = -0.28  # of a row, from its middle to where its bar is
 
 
-def ways_figure(found: Sequence[CarryingWay], wants: Sequence[Want], end: int | None = None) -> Figure:
+def ways_figure(
+    found: Sequence[CarryingWay], wants: Sequence[Want], end: int | None = None, *, dearer: bool = False
+) -> Figure:
     """Bars of the ways, at least one: to what the flags run, and paler to the most of the way. `end` is where the axis
-    ends [requests], so that two figures have one scale.
+    ends [requests], so that two figures have one scale; `dearer` names the ways that come behind the cheapest.
     """
     first, release = wants[0], found[0].way.scenario.release
     held = ["the other lengths are held"] if len(wants) > 1 else []
-    title = f"Ways that carry {count(first.requests)} at L = {count(first.L)}, the cheapest first"
+    ways = "Dearer ways" if dearer else "Ways"
+    title = f"{ways} that carry {count(first.requests)} at L = {count(first.L)}, the cheapest first"
     said = ["strong: what the flags run; faint: the most that the way runs with another split", *held]
     figure = layout(said, title, height=0, characters=CHARACTERS, bottom=BOTTOM, right=RIGHT)
     figure["margin"] |= {"l": 24, "t": figure["margin"]["t"] + OVER}
@@ -43,8 +46,9 @@ def ways_figure(found: Sequence[CarryingWay], wants: Sequence[Want], end: int | 
         text(f"{count(first.requests)} wanted", x=first.requests, y=-0.5, size=SMALL) | {"yanchor": "bottom"}
     )
     at = [row - FOOT for row in rows]
-    most = _bars(at, [one.most for one in found], "@few", [_said(one, widest=True) for one in found])
-    runs = _bars(at, [one.runs for one in found], "@many", [_said(one, widest=False) for one in found])
+    most = _bars("the most", at, [one.most for one in found], "@few", [_said(one, widest=True) for one in found])
+    now = [_said(one, widest=False) for one in found]
+    runs = _bars("with these flags", at, [one.runs for one in found], "@many", now)
     on_bars = [edge for middle in at for edge in (middle - BAR * 0.7, middle + BAR * 0.7, None)]
     wanted = line([first.requests] * len(on_bars), on_bars, "@ink", width=3, name="wanted")
     return {"data": [most, runs, wanted], "layout": figure}
@@ -55,9 +59,10 @@ def widest(found: Sequence[CarryingWay]) -> int:
     return max((one.most for one in found), default=1)
 
 
-def _bars(at: list[float], x: list[int], colour: str, said: list[str]) -> Figure:
+def _bars(name: str, at: list[float], x: list[int], colour: str, said: list[str]) -> Figure:
     return {
         "type": "bar",
+        "name": name,
         "orientation": "h",
         "x": x,
         "y": at,

@@ -1,6 +1,6 @@
 """What SGLang sets by itself before the first boot, each value with the rule that gave it.
 
-Source: rest-before-boot.md section 1, and the functions it names in the wheels of 0.5.4 to 0.5.23.
+Source: rest-before-boot.md section 1, and the functions it names in the wheels of RELEASES.
 """
 
 from pydantic import BaseModel, ConfigDict

@@ -1,12 +1,12 @@
 """Releases in tables: what holds since which release.
 
 A table lists (first release, value), oldest first; a release has the last value whose first release is not after it.
-Releases are written by their last number: 20 stands for 0.5.20. Source: the wheels of SGLang 0.5.4 to 0.5.23.
+Releases are written by their last number: 20 stands for 0.5.20. Source: the wheels of RELEASES.
 """
 
 from typing import NamedTuple, TypeVar
 
-from sizing.releases.rules import RELEASES
+from sizing.releases.rules import COVERED, RELEASES
 
 Value = TypeVar("Value")
 Table = tuple[tuple[int, Value], ...]
@@ -21,7 +21,7 @@ def minor(release: str) -> int:
     20
     """
     if release not in RELEASES:
-        raise ValueError(f"Release must be one of {RELEASES[0]} to {RELEASES[-1]}, not {release}.")
+        raise ValueError(f"Release must be one of {COVERED}, not {release}.")
     return int(release.rpartition(".")[2])
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from sizing.memory.release import minor
 from sizing.models.fields import Fields, checked_object
-from sizing.releases.rules import RELEASES
+from sizing.releases.rules import COVERED, RELEASES
 
 Vendor = Literal["NVIDIA", "AMD"]
 GraphKind = Literal["disabled", "full", "breakable", "piecewise", "tc_piecewise"]
@@ -143,7 +143,7 @@ class Stated(BaseModel):
     @classmethod
     def _release_was_read(cls, release: str) -> str:
         if release not in RELEASES:
-            raise ValueError(f"must be one of {RELEASES[0]} to {RELEASES[-1]}: no other wheel was read")
+            raise ValueError(f"must be one of {COVERED}: no other wheel was read")
         return release
 
     @model_validator(mode="after")

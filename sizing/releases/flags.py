@@ -1,7 +1,7 @@
 """Every flag that SGLang's launcher takes, by release: which has it, and what an abbreviated one stands for.
 
 Source: flags.json, read from the `add_argument` calls and the annotated fields of server_args.py and arg_groups in the
-wheels 0.5.4 to 0.5.23: first release, last release where a later one dropped the flag, and what follows it.
+wheels of RELEASES: first release, last release where a later one dropped the flag, and what follows it.
 """
 
 import json

@@ -1,12 +1,12 @@
 """What each SGLang release does in its own way: the rules of the first release, then every change, oldest first.
 
 Source: engine-versions.md, read from the wheels named in RELEASES; a release that is not in the list was not read.
-The formulas stand once, in slots.py and pools.py; they ask these rules where releases differ.
+The formulas stand once, in sizing/engine/; they ask these rules where releases differ.
 """
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict
 
@@ -16,14 +16,24 @@ Release = Literal[
 ]  # fmt: skip
 RELEASES: tuple[Release, ...] = get_args(Release)
 LATEST: Release = RELEASES[-1]
+COVERED = f"{RELEASES[0]} to {LATEST}"
+"""The releases whose rules are known, in words."""
 
 DraftRule = Literal["in every slot", "before the split", "joint"]
 SpecRing = Literal["none", "GDN, not charged", "on every slot", "GDN fixed"]
 DecodeSlots = Literal["rows", "K and extra", "least of K and rows", "most of K and what rows need"]
 
 
+class Estimate(NamedTuple):
+    """Requests that the engine aims for by itself: tokens / context length x factor, from low to high."""
+
+    factor: int
+    low: int
+    high: int
+
+
 class Rules(BaseModel):
-    """How one release sizes its pools, wherever releases differ."""
+    """How one release sizes its pools: where releases differ, and the engine's own numbers."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -93,7 +103,12 @@ class Rules(BaseModel):
     asked_over_dp: Literal["never", "under speculation", "always"]
     """Whether --max-running-requests is divided by the attention-DP width when requests are admitted."""
     asked_capped_by: Literal["nothing", "estimate", "tokens // 2"]
+    estimate: Estimate
     estimate_capped_by_tokens: bool
+    tokens_per_request: int
+    """The fewest KV tokens [tokens per rank] that a request is admitted for, where tokens cap requests."""
+    speculation_requests: int
+    """--max-running-requests [requests of the deployment] where it is not set under speculation."""
     one_request_at_least: bool
     """Whether --max-running-requests below the attention-DP width still gives each rank one request."""
     dp_flags: str
@@ -112,11 +127,6 @@ class Rules(BaseModel):
     """How many slots a PD decode server allocates for its rows."""
     decode_extra_flag: bool
     """Whether the extra rows of a PD decode server have a flag and a default from --max-running-requests alone."""
-
-    @property
-    def padding_slots(self) -> int:
-        """Padding slots that are charged [slots]."""
-        return int(self.charges_padding)
 
     @property
     def least_requests(self) -> int:
@@ -184,6 +194,10 @@ FIRST = Rules(
     prefill_reserves_drafts=True,
     asked_over_dp="never",
     asked_capped_by="nothing",
+    # engine-sizing.md sections 5 and 7
+    estimate=Estimate(factor=512, low=2048, high=4096),
+    tokens_per_request=2,
+    speculation_requests=48,
     estimate_capped_by_tokens=False,
     one_request_at_least=False,
     dp_flags="--dp-size {n} --enable-dp-attention",
@@ -325,8 +339,8 @@ CHANGES: tuple[Change, ...] = (
     ),
     _since(
         "0.5.13",
-        "K and the draft states of K // S requests are solved together; then min(requests, K // S) x D states come "
-        "off rest. No slots, or too few for one request, is refused.",
+        "K and the draft states of all that the clamp admits are solved together; then min(requests, clamp) x D states "
+        "come off rest. No slots, or too few for one request, is refused.",
         drafts="joint",
         refuses_without_slots=True,
     ),

@@ -16,7 +16,7 @@ from sizing.memory.before_load import Hardware, NotEstimatedError
 from sizing.memory.loaded import Loaded, counted, typed
 from sizing.memory.rest import RestEstimate, estimate
 from sizing.memory.stated import ModelFacts, Stated, model_facts
-from sizing.memory.weights.per_rank import Ranks
+from sizing.memory.weights.per_rank import Ranks, weights_per_rank
 from sizing.memory.weights.table import ASK, Counted, count, fields_of
 from sizing.memory.weights.variants import Variant, variant_of
 from sizing.models.gpus import ALL_GPUS, Gpu
@@ -278,6 +278,20 @@ def variant_named(model: str) -> Variant | None:
     if re.search(r"awq|gptq|int4|int8|4bit|gguf", name):
         return None
     return variant_of(*fields_of(entry_of(model).config))
+
+
+def checkpoint_of(config: str | bytes) -> dict[str, Any]:
+    """Inputs for a config.json of one's own: the bytes of its whole checkpoint and how it stores them.
+
+    Empty where they cannot be counted. Raises nothing.
+    """
+    try:
+        variant = variant_of(*fields_of(config))
+        if variant is None:
+            return {}
+        return {"weights_bytes": weights_per_rank(count(config), variant, Ranks()).bytes, "checkpoint": variant}
+    except (ModelRefusedError, NotEstimatedError):
+        return {}
 
 
 _GIGABYTES = re.compile(r" \d+ GB$")

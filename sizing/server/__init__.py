@@ -1,4 +1,4 @@
-"""A running server of SGLang 0.5.4 to 0.5.23: what it tells while it runs, beside what was predicted.
+"""A running server of any release in RELEASES: what it tells while it runs, beside what was predicted.
 
 >>> from sizing.server import read_server
 >>> facts = read_server('''

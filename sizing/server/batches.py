@@ -1,4 +1,4 @@
-"""`Prefill batch` and `Decode batch` lines, retractions and the ends of a server, of SGLang 0.5.4 to 0.5.23.
+"""`Prefill batch` and `Decode batch` lines, retractions and the ends of a server, of all releases.
 
 Source: running-server.md 4.5 and 6.5. A line is `name: number` pieces with a comma and a space between, in an order
 that changes with the release; a number counts only where the next piece, or the end of the line, is there.

@@ -10,6 +10,7 @@ from sizing.answers.solve import Sizing
 from sizing.basics.units import count, number, percent
 from sizing.engine.split import Split
 from sizing.engine.unified import held_slots
+from sizing.explain.unified_memory import UnifiedView, unified_in_force
 from sizing.server.facts import RankFacts, ServerFacts
 
 CLOSE = 0.25  # slots per request: what requests that are just beginning or ending make of a mean
@@ -61,7 +62,7 @@ def _exact(predicted: int, measured: int) -> str:
 
 
 def _serving(main: RankFacts, sizing: Sizing, split: Split) -> Iterator[Row]:
-    held = held_slots(sizing.scenario)
+    held, one = held_slots(sizing.scenario), unified_in_force(sizing)
     if main.held is not None:
         yield Row(
             "state slots per running request",
@@ -69,7 +70,7 @@ def _serving(main: RankFacts, sizing: Sizing, split: Split) -> Iterator[Row]:
             number(main.held, 1),
             _held_why(main.held, held, sizing.S),
         )
-    if main.cached is not None:
+    if main.cached is not None and one is None:  # one buffer has no slots apart from KV: what is left is not fixed
         left = max(split.slots - split.admitted * held, 0)
         why = AGREES if abs(main.cached - left) <= WITHIN * split.slots else _cached_why(main.cached, left)
         yield Row("slots of idle sessions", f"{count(left)} where all rows run", number(main.cached, 0), why)
@@ -78,8 +79,12 @@ def _serving(main: RankFacts, sizing: Sizing, split: Split) -> Iterator[Row]:
         why = AGREES if abs(used - L) <= WITHIN * L else _length_why(used, L)
         yield Row("KV tokens per running request", count(L), count(-int(-used // 1)), why)
     if main.peaks.running is not None:
-        why = AGREES if main.peaks.running == split.runs else _runs_why(main, split)
-        yield Row("requests that run", count(split.runs), f"{count(main.peaks.running)} at most", why)
+        runs = one.runs if one else split.runs
+        why = AGREES if main.peaks.running == runs else _runs_why(main, runs)
+        yield Row("requests that run", count(runs), f"{count(main.peaks.running)} at most", why)
+    if one is not None:
+        yield from _of_the_buffer(main, one)
+        return
     if main.peaks.state is not None:
         predicted = min(split.runs * held / split.slots, 1.0)
         why = AGREES if abs(main.peaks.state - predicted) <= WITHIN else _state_why(main, predicted)
@@ -112,8 +117,18 @@ def _length_why(used: float, L: int) -> str:
     return "requests are longer than the L of these inputs"
 
 
-def _runs_why(main: RankFacts, split: Split) -> str:
-    if main.peaks.running is not None and main.peaks.running > split.runs:
+def _of_the_buffer(main: RankFacts, one: UnifiedView) -> Iterator[Row]:
+    """The states' share of the slots that the whole buffer would hold, which is what the engine prints there (2.4)."""
+    slots = one.found.total_bytes // one.found.state_entry_bytes - 1
+    if main.peaks.state is None or slots <= 0:
+        return
+    predicted = min(one.runs * one.found.held / slots, 1.0)
+    why = AGREES if abs(main.peaks.state - predicted) <= WITHIN else _state_why(main, predicted)
+    yield Row("states' share of the buffer", percent(predicted), f"{percent(main.peaks.state)} at most", why)
+
+
+def _runs_why(main: RankFacts, runs: int) -> str:
+    if main.peaks.running is not None and main.peaks.running > runs:
         return "the engine admits more than KV holds at L, and retracts when KV is full"
     if main.shares is not None and main.shares.most == "none":
         return "no request waited: more did not come"

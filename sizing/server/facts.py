@@ -3,7 +3,9 @@
 Source: running-server.md 4 and 6.
 """
 
+import math
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
@@ -13,7 +15,8 @@ from sizing.basics.problems import Problem
 from sizing.basics.units import count
 from sizing.bootlog.log import not_all_read
 from sizing.bootlog.measure import Measured
-from sizing.bootlog.ranks import POSSIBLE
+from sizing.engine.request_slots import RequestSlots
+from sizing.engine.slots_per_request import POSSIBLE
 from sizing.server import measured
 from sizing.server.batches import Retraction
 from sizing.server.columns import Key, Table
@@ -242,8 +245,9 @@ def _inner(info: ServerInfo | None, rank: str) -> InfoRank | None:
 def _rank(said: Said, group: _Group, inner: InfoRank | None, info: ServerInfo | None, unified: bool) -> RankFacts:
     gauges = said.gauges.get(Key(group.format, group.source, group.rank), {})
     exact = group.format == "metrics"
-    between = measured.size_between(group.steady, "slots", "state", exact=exact)
-    slots = _slots(group, inner, between, unified)
+    # Under unified memory the shares are of the whole buffer's slots: K is not known from them.
+    between = None if unified else measured.size_between(group.steady, "slots", "state", exact=exact)
+    slots = _slots(group, inner, between, _static_slots(said) if unified else None)
     tokens_between = measured.size_between(group.steady, "tokens", "kv", exact=exact)
     limit, limit_from = _limit(group, inner, gauges)
     S, kind = _reserved(slots, between, limit, info)
@@ -283,13 +287,19 @@ def _whole(value: float | None) -> int | None:
     return None if value is None else round(value)
 
 
-def _slots(group: _Group, inner: InfoRank | None, between: Measured | None, unified: bool) -> int | None:
+def _slots(group: _Group, inner: InfoRank | None, between: Measured | None, of_buffer: int | None) -> int | None:
     if inner and inner.slots is not None:
         return inner.slots
+    if of_buffer is not None or between is None:
+        return of_buffer
     counted = measured.slots_of_scrapes(group.table)
-    if counted is not None:
-        return None if unified else counted
-    return measured.whole_between(between)
+    return measured.whole_between(between) if counted is None else counted
+
+
+def _static_slots(said: Said) -> int | None:
+    """K of the static solve as the lines of the buffer say it; None where they differ."""
+    given = {pool.slots for pool in said.pools if pool.slots is not None}
+    return next(iter(given)) if len(given) == 1 else None
 
 
 def _limit(group: _Group, inner: InfoRank | None, gauges: dict[str, float]) -> tuple[int | None, LimitFrom | None]:
@@ -309,7 +319,9 @@ def _reserved(
     ends = (slots, slots) if slots is not None else (between.low, between.high) if between else None
     if ends is None or limit is None:
         return None, None
-    matching = [S for S in possible if int(ends[0] // S) <= limit <= int(ends[1] // S)]
+    matching = [
+        S for S in possible if int(RequestSlots(S).requests(ends[0])) <= limit <= int(RequestSlots(S).requests(ends[1]))
+    ]
     if matching:
         return (matching[0] if len(matching) == 1 else None), "state"
     return None, "cap"
@@ -330,8 +342,11 @@ def _retractions(said: Said, group: _Group) -> list[Retraction]:
 def _retracted(said: Said, group: _Group, lines: list[Retraction]) -> int:
     if group.format == "batch lines":
         return sum(line.requests for line in lines)
-    first, last = said.retracted.get(Key(group.format, group.source, group.rank), (0, 0))
-    return round(last - first if last >= first else last)  # a counter that fell was set to 0 by a new start
+    counter = said.retracted.get(Key(group.format, group.source, group.rank), [])
+    if all(math.isfinite(time) for time, _ in counter):  # else as they were read
+        counter = sorted(counter)
+    # A counter that fell was set to 0 by a new start.
+    return round(sum(now - last if now >= last else now for (_, last), (_, now) in pairwise(counter)))
 
 
 def _problems(said: Said, unified: bool) -> Iterator[Problem]:

@@ -70,6 +70,9 @@ def inputs_of_server(
         paths = (joined(boot, command).facts.settings.model_path, command.model_path if command else None)
         model = next((name for path in paths if (name := named_model(path))), "")
     whole = _own(facts, model) | stated
+    ran = joined(boot, command).facts.settings.mamba_ssm_dtype
+    if ran is not None and "state_bytes_per_slot" in whole:  # what a user adds are the bytes that run
+        whole["state_bytes_dtype"] = ran
     found = diagnose(boot, model=model, command=command, stated=whole, trusted=True)
     if not model and "state_bytes_per_slot" not in whole:
         return ServerInputs(boot, _named(found), None, NO_BYTES)

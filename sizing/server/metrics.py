@@ -1,11 +1,12 @@
 """`/metrics`: Prometheus text of one or many scrapes, and `/v1/loads?format=prometheus`.
 
 Source: running-server.md 4.1, 4.3 and 4.4. A scrape ends where the same series comes again, or where the recorder
-writes its mark. A value counts only where its line is there to its end.
+writes its mark, or any loop its date on a line of its own. A value counts only where its line is there to its end.
 """
 
 import math
 import re
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -28,11 +29,21 @@ GAUGES = {
 NOT_WHOLE = {"kv", "any", "state", "kv_gib", "weights_gib", "graphs_gib", "begin_gib"}
 WHOLE = frozenset(GAUGES.values()) - NOT_WHOLE  # counts: one with a fraction is no count
 
+# What `date`, `date +%s`, `date -Is` and `date -R` print, alone on a line or between signs.
+_SIGNS = r"[#=*> \t-]{0,20}+"
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_DATE = (
+    r"1\d{9}(?:\.\d{1,9})?+|\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?+(?:Z| ?[+-]\d\d:?\d\d)?+"
+    r"|[A-Z][a-z]{2},? {1,2}(?:[A-Z][a-z]{2} {1,2}\d{1,2}|\d{1,2} [A-Z][a-z]{2}) [\w :+-]{12,30}?"
+)
 _LINE = re.compile(
     rf"\n(?:{re.escape(MARK)}(?P<mark>\d{{9,11}}(?:\.\d{{1,9}})?)(?=\s)"
+    rf"|{_SIGNS}(?P<date>{_DATE}){_SIGNS}(?=\r?\n)"
     r"|sglang[:_](?P<name>\w{1,60}+)(?:\{(?P<labels>[^}\n]{0,2000}+)\})? (?P<value>[-+.\w]{1,32}+)"
     r"(?: (?P<milliseconds>\d{10,16}))?(?=[ \t]*\r?\n))"
 )
+_WORD, _YEAR, _DAY = re.compile(r"[A-Z][a-z]{2}"), re.compile(r"\b\d{4}\b"), re.compile(r"\b\d{1,2}\b")
+_CLOCK = re.compile(r"(\d\d):(\d\d):(\d\d)(?: ([AP]M))?")
 _LABEL = re.compile(r'(\w{1,40})="([^"\n]{0,200})"')
 _NUMBER = re.compile(r"\d{1,20}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,2})?")
 SOURCES = ("instance", "pod", "server", "node")  # labels that a collector adds
@@ -65,6 +76,9 @@ class Metrics:
             if match["mark"]:
                 found += self.close()
                 self._time = float(match["mark"])
+            elif match["date"]:
+                found += self.close()
+                self._time = time_of(match["date"].strip())
             elif name := GAUGES.get(match["name"]):
                 value = number_of(match["value"])
                 if value is not None and name in WHOLE and not value.is_integer():
@@ -94,6 +108,32 @@ class Metrics:
                 found.append(Scrape(Key("metrics", source, rank), values))
         self._open, self._seen = {}, set()
         return found
+
+
+def time_of(text: str) -> float:
+    """What a line of `date` says [s since 1970], its zone taken as UTC: only the time between scrapes counts.
+
+    >>> time_of("Thu Jan 15 10:00:00 UTC 2026") == time_of("2026-01-15T10:00:00+02:00") == time_of("1768471200")
+    True
+    """
+    if text[0].isdigit() and "-" not in text:
+        return float(text)
+    names, clock, years = _WORD.findall(text), _CLOCK.search(text), _YEAR.search(text)
+    days = _DAY.search(text)
+    if text[0].isdigit():
+        year, month, day = (int(part) for part in text[:10].split("-"))
+    else:
+        months = [_MONTHS.index(name) + 1 for name in names if name in _MONTHS]
+        if not months or years is None or days is None:
+            return math.nan
+        year, month, day = int(years[0]), months[0], int(days[0])
+    if clock is None:
+        return math.nan
+    hour = int(clock[1]) % 12 + 12 * (clock[4] == "PM") if clock[4] else int(clock[1])
+    try:
+        return datetime(year, month, day, hour, int(clock[2]), int(clock[3]), tzinfo=UTC).timestamp()
+    except ValueError:
+        return math.nan
 
 
 def number_of(text: str) -> float | None:

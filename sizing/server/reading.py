@@ -4,6 +4,7 @@ Batch lines, retractions, the assertions that end a server short of slots, Prome
 in one file, with a boot log among them.
 """
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from sizing.server.tables import Tables
 from sizing.server.unified_lines import POOL_WORDS, UnifiedPool, UnifiedReader, whole_lines
 
 PIECE = 2**17  # characters that are read at once: small enough that what they give is freed before it counts
-MAX_INFOS, MAX_ENDS, MAX_GAUGES, MAX_RETRACTIONS = 64, 64, 4096, 200_000
+MAX_INFOS, MAX_ENDS, MAX_GAUGES, MAX_RETRACTIONS, MAX_COUNTED = 64, 64, 4096, 200_000, 200_000
 MAX_ANSWERS = 32 * 2**20  # characters of JSON that are parsed in one text, a bound for hostile input
 
 # running-server.md 6.5 and 6.4, in the engine's words, and what they mean.
@@ -77,8 +78,8 @@ class Said(NamedTuple):
 
     tables: Tables
     retractions: dict[Key, list[Retraction]]
-    retracted: dict[Key, tuple[float, float]]
-    """The counter of retracted requests at the first and at the last scrape."""
+    retracted: dict[Key, list[tuple[float, float]]]
+    """The counter of retracted requests whenever it was another: when [s since 1970], and what it said."""
     gauges: dict[Key, dict[str, float]]
     """The last value of what does not change: capacity, limit, page, memory."""
     infos: tuple[ServerInfo, ...]
@@ -134,7 +135,8 @@ class Taken:
     def __init__(self) -> None:
         self._tables, self._metrics, self._pools = Tables(), Metrics(), UnifiedReader()
         self._retractions: dict[Key, list[Retraction]] = {}
-        self._retracted: dict[Key, tuple[float, float]] = {}
+        self._retracted: dict[Key, list[tuple[float, float]]] = {}
+        self._counted = 0
         self._gauges: dict[Key, dict[str, float]] = {}
         self._infos: list[ServerInfo] = []
         self._ends: dict[tuple[str, str], Ended] = {}
@@ -239,8 +241,10 @@ class Taken:
             {name: value for name, value in values.items() if name in ("capacity", "limit", "page", "context")}
         )
         if "retracted" in values:
-            first = self._retracted.get(key, (values["retracted"],))[0]
-            self._retracted[key] = (first, values["retracted"])
+            counter = self._retracted.setdefault(key, [])
+            if self._counted < MAX_COUNTED and (not counter or counter[-1][1] != values["retracted"]):
+                counter.append((values.get("time", math.nan), values["retracted"]))
+                self._counted += 1
 
     def _without_answers(self, text: str) -> str:
         """A text without the JSON answers that stand on lines of their own; they are read."""

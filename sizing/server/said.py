@@ -1,4 +1,4 @@
-"""What `/server_info` says of a server, and what `/v1/loads` says of a moment: JSON of 0.5.4 to 0.5.23.
+"""What `/server_info` says of a server, and what `/v1/loads` says of a moment: JSON of all releases.
 
 Source: running-server.md 4.2 and 4.3. `GB` is GiB.
 """

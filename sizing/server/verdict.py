@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 from sizing.answers.recommended import recommended
 from sizing.answers.solve import Sizing
-from sizing.basics.units import count, number, percent
+from sizing.basics.units import count, number, percent, requests_text
+from sizing.engine.request_slots import SPARE_FORMULA, RequestSlots
 from sizing.engine.split import Split
+from sizing.explain.unified_memory import unified_in_force
 from sizing.releases.flags import RATIO
 from sizing.server.facts import RankFacts, ServerFacts
 from sizing.server.reading import Ended
@@ -45,15 +47,21 @@ def died(end: Ended, limits: Limits) -> str:
         return f"{words}: that request is longer than the pool. Raise KV, or lower --context-length."
     S, requests = limits
     if requests is not None and S is not None:
-        pin = f"{count(requests)} x {S} + 1 = {count(requests * S + 1)}"
+        each = RequestSlots(S)
+        pin = f"{each.product(count(requests), 1, letter='')} = {count(each.slots(requests) + 1)}"
     else:
-        pin = "C x S + 1, C the requests that run and S the slots that each may hold"
+        pin = f"{SPARE_FORMULA}, C the requests that run and S the slots that each may hold"
     return f"{words}: set --max-mamba-cache-size to at least {pin}."
 
 
 def _occupancy(facts: ServerFacts, sizing: Sizing | None, limits: Limits) -> Iterator[str]:
     main = facts.main
-    if main is None or main.shares is None:
+    if main is None:
+        return
+    if main.shares is None:
+        if main.peaks.queued is not None:
+            waited = f"{requests_text(main.peaks.queued)} waited at most" if main.peaks.queued else "No request waited"
+            yield f"{waited}; which pool was short is not said: add /metrics, or lines of its log."
         return
     tail = [*_better(sizing), *_held(main, sizing.S if sizing else limits.S)]
     yield f"{_limit(main)}{': ' + '; '.join(tail) if tail else ''}."
@@ -89,8 +97,12 @@ def _better(sizing: Sizing | None) -> Iterator[str]:
     """The split that runs more at the length in use, where there is one."""
     if sizing is None or sizing.optimum is None or not isinstance(sizing.now, Split):
         return
-    found = recommended(sizing)
-    if found is not None and found.change and found.after[0] > sizing.now.runs:
+    found, one = recommended(sizing), unified_in_force(sizing)
+    if one is not None:
+        if one.change and one.best is not None:
+            ratio = one.flags[-1].removeprefix(RATIO).strip()
+            yield f"r = {ratio} runs {count(one.most)} at L = {count(sizing.scenario.L)}"
+    elif found is not None and found.change and found.after[0] > sizing.now.runs:
         what = found.flag
         if what.startswith(f"{RATIO} ") and len(found.flags) == 1:
             what = f"r = {what.removeprefix(RATIO).strip()}"

@@ -48,7 +48,7 @@ def comparison_section(scenario: Scenario, kept: Sequence[Scenario]) -> Section:
     story = story_of(names, found)
     drawn = "".join(figure(name, one, story) for name, one in compared_figure(kept).items())
     differ = differing_inputs(tuple(kept))
-    inputs = paragraph("In what they differ:", "label") + _table(names, differ, "") if differ else ""
+    inputs = paragraph("Where they differ:", "label") + _table(names, differ, "") if differ else ""
     return Section(f"{title}: {story}", paragraph(words) + inputs + drawn + _table(names, results(found), "number"))
 
 

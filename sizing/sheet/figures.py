@@ -53,4 +53,5 @@ def _characters(name: str) -> int:
     """Characters of a line of inputs, fewer by what the name in it is wider than so many ordinary characters."""
     wide = sum(char in "MW" or east_asian_width(char) in "FW" for char in name)
     capitals = sum(char.isupper() and char not in "MW" for char in name)
-    return CHARACTERS - round(wide * (WIDE - 1) + capitals * (CAPITAL - 1))
+    narrow = CHARACTERS - round(wide * (WIDE - 1) + capitals * (CAPITAL - 1))
+    return max(narrow, round(CHARACTERS / WIDE))  # a name longer than a line is broken: no line needs fewer

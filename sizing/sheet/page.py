@@ -5,6 +5,7 @@ from datetime import date
 from functools import cache
 from pathlib import Path
 
+from sizing.answers.band import at_low_end
 from sizing.answers.carrying_settings import Want
 from sizing.answers.compare import title_of
 from sizing.answers.fleet import FleetWanted, carriers, fleet_of
@@ -82,7 +83,7 @@ def _whole(
     answer: Answer | None,
     wanted: FleetWanted | None,
 ) -> list[str]:
-    scenario, figures = sizing.scenario, sheet_figures(sizing)
+    scenario, figures, safe = sizing.scenario, sheet_figures(sizing), at_low_end(sizing)
     alt = verdict(sizing).text
     fleet = fleet_of(wanted, carriers(sizing), scenario) if wanted and wanted.wanted else None
     named = sizing.model_copy(update={"scenario": scenario.model_copy(update={"name": inert(scenario.title)})})
@@ -99,14 +100,14 @@ def _whole(
         *(figure(name, one, fleet_headline(fleet)) for name, one in drawn.items() if fleet),
         _section(comparison_section(scenario, kept)),
         _section(reopen),
-        _section(sections.limits_section(sizing)),
-        _section(sections.flips_section(sizing)),
-        _section(sections.advice_section(sizing)),
+        _section(sections.limits_section(safe)),
+        _section(sections.flips_section(safe)),
+        _section(sections.advice_section(safe)),
         _section(sections.inputs_section(scenario)),
         _section(sections.model_section(scenario)),
-        _section(sections.working_section(sizing)),
-        _section(sections.comparisons_section(sizing)),
-        _section(sections.allocations_section(sizing)),
+        _section(sections.working_section(safe)),
+        _section(sections.comparisons_section(safe)),
+        _section(sections.allocations_section(safe)),
     ]
 
 

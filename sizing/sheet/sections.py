@@ -2,17 +2,19 @@
 
 from sizing.answers import flip_points as flips
 from sizing.answers import limit_panel as lifts
+from sizing.answers.band import at_low_end
 from sizing.answers.recommended import recommended
 from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal
 from sizing.basics.units import count
 from sizing.explain.launch_flags import environment, launch_flags, why_words
 from sizing.explain.reference_tables import not_modelled
+from sizing.explain.unified_memory import UnifiedView, change_under, unified_in_force
 from sizing.explain.verdict import advice, idle_words, verdict
 from sizing.explain.working import Comparison, comparisons, working
 from sizing.models import VERIFICATION_MEANS, byte_steps, entry
 from sizing.models.summary import layers_in_words
-from sizing.releases.rules import RELEASES
+from sizing.releases.rules import COVERED
 from sizing.scenario.from_model import geometry_of
 from sizing.scenario.inputs import Scenario
 from sizing.sheet.inputs import InputRow, other_inputs, stated_inputs
@@ -29,9 +31,10 @@ INPUT_WIDTHS = (23, 34, 26, 17)
 
 def verdict_section(sizing: Sizing, *, brief: bool = False) -> Section:
     """What runs and why, in words; the refusal and its cure where the engine would not start."""
-    found = verdict(sizing)
-    body = paragraph(" ".join(found.sentences)) + paragraph(idle_words(sizing))
-    return Section(found.headline, body if brief else body + paragraph(_scope(sizing.scenario), "note"))
+    found, one = verdict(sizing), unified_in_force(sizing)
+    headline, sentences = (one.headline, one.sentences) if one else (found.headline, found.sentences)
+    body = paragraph(" ".join(sentences)) + ("" if one else paragraph(idle_words(at_low_end(sizing))))
+    return Section(headline, body if brief else body + paragraph(_scope(sizing.scenario), "note"))
 
 
 def refusal_section(refusal: Refusal) -> Section:
@@ -50,20 +53,24 @@ def _scope(scenario: Scenario) -> str:
 
 def change_section(sizing: Sizing, *, brief: bool = False) -> Section:
     """The recommended change, what runs before and after, the reason, and the other way to set it."""
-    found = recommended(sizing)
+    one = unified_in_force(sizing)
+    found = one or recommended(sizing)
     if found is None:
         return Section("What to set", paragraph("No split runs a request: there is no flag to set."))
     ranks = " on each rank" if sizing.scenario.attn_dp_size > 1 else ""
     title = "What to set" if found.change else "Nothing to change"
-    other = paragraph("Or, for as many:", "label") + copyable(" ".join(found.alternative)) if found.alternative else ""
+    other = (
+        paragraph("Or, to run as many:", "label") + copyable(" ".join(found.alternative)) if found.alternative else ""
+    )
     first = f'<p class="numbers">{escaped(found.numbers + ranks)}</p>' + copyable(found.flag)
-    why = "" if brief else paragraph(why_words(sizing, found), "note")
+    why = "" if brief else paragraph("" if isinstance(found, UnifiedView) else why_words(sizing, found), "note")
     return Section(title, first + paragraph(found.reason) + other + why)
 
 
 def launch_section(sizing: Sizing) -> Section:
     """All that these numbers assume of the launch command, to copy; empty where no split runs."""
-    found = recommended(sizing)
+    one = unified_in_force(sizing)
+    found = change_under(sizing, one) if one else recommended(sizing)
     if found is None:
         return Section("To copy", "")
     variables = environment(sizing.scenario)
@@ -197,7 +204,7 @@ def sources_section(scenario: Scenario) -> Section:
         ("Specification", "compute-mamba-ratio, sgl-project/sglang#32763"),
         (
             "Engine",
-            f"The sizing rules of SGLang {scenario.release}; this tool follows {RELEASES[0]} to {RELEASES[-1]}",
+            f"The sizing rules of SGLang {scenario.release}; this tool follows {COVERED}",
         ),
     ]
     if scenario.model:

@@ -100,7 +100,7 @@ def needs(traffic: Traffic, most: int) -> Needs:
     """What 1 to `most` requests need, and what KV is left beside their slots."""
     rank, L = rank_of(traffic.sizing.scenario), traffic.sizing.scenario.L
     whole = np.arange(1, max(most, 2) + 1)
-    left = kv_tokens_for(pools_from_slots(rank, whole * rank.S), whole)
+    left = kv_tokens_for(pools_from_slots(rank, rank.request_slots.slots(whole)), whole)
     last = int(np.flatnonzero(left >= 0)[-1]) if left.max() >= 0 else 0
     needed = _needed(traffic, int(whole[-1]), max(int(left.max()), L))
     at = np.unique([*np.linspace(1, whole[-1], POINTS).astype(int), *needed, *whole[last : last + 2]])

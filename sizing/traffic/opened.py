@@ -11,6 +11,7 @@ import duckdb
 
 from sizing.traffic.trace_file import TraceFile
 
+ONE_LINE_MB = 50  # of JSON on one line that MEMORY is sure to hold: 43 MB were read, 88 MB were not
 MAX_OBJECT = 2**27  # bytes of one JSON object, of which DuckDB wants room for eight a thread
 MAX_COLUMNS = 1000
 MEMORY = "1200MB"  # of DuckDB: eight objects at their largest. numpy holds 8 to 12 bytes a request beside it
@@ -239,9 +240,12 @@ def said(file: TraceFile) -> Iterator[None]:
     try:
         yield
     except duckdb.OutOfMemoryException:
-        file.fail(
-            f"does not fit into {MEMORY} of memory while it is read: count it first, and give a histogram.", "too_large"
+        cure = (
+            "write one request a line, as CSV or JSON lines"
+            if file.kind == "JSON"
+            else "count it first, and give a histogram"
         )
+        file.fail(f"does not fit into {MEMORY} of memory while it is read: {cure}.", "too_large")
     except (duckdb.Error, UnicodeError) as error:
         sentence = _sentence(file, str(error))
         file.fail(sentence, "too_large" if sentence.startswith("holds a JSON object of more than") else "unreadable")

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.optimum import most_by_state
-from sizing.answers.what_runs import kv_tokens_for, slots_for
+from sizing.answers.what_runs import kv_tokens_for
 from sizing.basics.search import last_that_holds
 from sizing.engine.pools import pools_from_slots
 from sizing.engine.rank import asking, rank_of
@@ -74,14 +74,14 @@ class Room(BaseModel):
 
 def residency(traffic: Traffic, way: Way, workload: Workload) -> Residency:
     """What waiting sessions find in one split."""
-    S, risks, split = traffic.sizing.S, around(traffic.risk), way.split
+    slots_of, risks, split = traffic.sizing.resolved.request_slots.slots, around(traffic.risk), way.split
     sessions, slots, tokens = _each(traffic, workload)
     runs = way.now.runs
-    slots_left = split.slots - runs * S
+    slots_left = split.slots - slots_of(runs)
     tokens_left = _tokens_left(traffic, runs, split.kv_tokens)
 
     def together(requests: int) -> bool:
-        held_slots, left = requests * S + sessions * slots, split.kv_tokens - sessions * tokens
+        held_slots, left = slots_of(requests) + sessions * slots, split.kv_tokens - sessions * tokens
         return held_slots <= split.slots and left >= needed(traffic.one, requests, risks)[1]
 
     return Residency(
@@ -104,7 +104,7 @@ def room(traffic: Traffic, workload: Workload) -> Room | None:
     if pin_is_ignored(rank.resolved):
         return None
     wanted = np.arange(1, min(most_by_state(rank), MAX_REQUESTS // asked_divisor(rank.resolved)) + 1)
-    kept = slots_for(rank, wanted) + sessions * slots
+    kept = np.asarray(rank.request_slots.slots(wanted, spare=True)) + sessions * slots
     left = kv_tokens_for(pools_from_slots(asking(rank, wanted), kept), wanted) - sessions * tokens
     runs = last_that_holds(0, len(wanted), lambda C: C == 0 or int(left[C - 1]) >= needed(traffic.one, C, risks)[1])
     if runs == 0:

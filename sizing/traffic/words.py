@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from sizing.basics.units import count, number, percent, ratio_range_text, requests_text
 from sizing.engine.slots import pin_is_ignored
 from sizing.explain.launch_flags import pin_words
+from sizing.explain.unified_memory import static_alone
 from sizing.scenario.rest import condition
 from sizing.traffic.admission import CLIP, SHARE, kept_free
 from sizing.traffic.held import Held
@@ -29,7 +30,7 @@ def ranks(traffic: Traffic) -> str:
 def headline(traffic: Traffic) -> str:
     """What runs and what could, in one line, and whether the lengths are a lower bound."""
     bound = " The lengths of its turns are a lower bound." if traffic.mix.at_least else ""
-    return f"{_runs(traffic)}{bound}"
+    return f"{_runs(traffic)}{bound}{static_alone(traffic.sizing.scenario)}"
 
 
 def _runs(traffic: Traffic) -> str:
@@ -38,7 +39,7 @@ def _runs(traffic: Traffic) -> str:
     if best is None:
         return f"No split runs a request of this traffic {at}{ranks(traffic)}{where}."
     most, any_split = best.served.runs, traffic.optimum.unspared if traffic.optimum else 0
-    more = f" ({count(any_split)} with no slot to spare)" if any_split > most else ""
+    more = f", {count(any_split)} with no slot to spare" if any_split > most else ""
     if now is None:
         said = f"As set SGLang would refuse to start; the best split runs {requests_text(most)}{ranks(traffic)}"
         return f"{said}{more} of this traffic {at}{where}."
@@ -48,6 +49,14 @@ def _runs(traffic: Traffic) -> str:
         return f"{said}, the best split runs {count(most)}{more}{where}."
     spared = " with a slot to spare" if any_split > runs else ""
     return f"{said}, and no split{spared} runs more{where}."
+
+
+def change_numbers(traffic: Traffic) -> str:
+    """What runs now and with the best split, at the risk; the one number where they are the same."""
+    best, now = traffic.way("best for this traffic"), traffic.way("as set")
+    after = best.served.runs if best else 0
+    before = "" if now and now.served.runs == after else f"{count(now.served.runs) if now else 'refused'} → "
+    return f"{before}{count(after)} {'runs' if after == 1 else 'run'} at {percent(traffic.risk)} risk{ranks(traffic)}"
 
 
 def synthetic(mix: Mix) -> str:
@@ -79,10 +88,10 @@ def reasons(traffic: Traffic) -> str:
     """Why, for the split that is set and for r* of the mean length."""
     said = []
     if now := traffic.way("as set"):
-        said.append(f"As set, {_reason(now, traffic)}")
+        said.append(f"As set: {_reason(now, traffic)}")
     if mean := traffic.way("r* of the mean length"):
         length = count(traffic.sizing.scenario.L)
-        said.append(f"Tuned to the mean length of {length} (r* {_ratio(mean)}), {_reason(mean, traffic)}")
+        said.append(f"Tuned to the mean length of {length} tokens (r* {_ratio(mean)}): {_reason(mean, traffic)}")
     if traffic.never:
         never = f"{requests_text(traffic.never)} of the traffic {'is' if traffic.never == 1 else 'are'} longer than"
         said.append(f"{never} the whole KV pool of the split that is set and can never end there.")
@@ -98,10 +107,10 @@ def _reason(way: Way, traffic: Traffic) -> str:
     served, risk = way.now, percent(traffic.risk)
     if served.admitted <= served.by_kv:
         carried = f"KV would carry {count(served.by_kv)}{' or more' if served.or_more else ''} at {risk} risk"
-        return f"{_admits(way)} and {carried}: with all in flight it {_overflows(served)}."
+        return f"{_admits(way)}, and {carried}. With all in flight KV {_overflows(served)}."
     return (
-        f"{_admits(way)}, but KV carries {count(served.by_kv)} of them at {risk} risk: with all in flight it "
-        f"{_overflows(served)}, and then the KV of {number(served.missing, 1)} requests is missing in the mean."
+        f"{_admits(way)}, but KV carries {count(served.by_kv)} at {risk} risk. With all in flight KV "
+        f"{_overflows(served)}, then by {number(served.missing, 1)} requests on average."
     )
 
 
@@ -112,13 +121,13 @@ def _overflows(served: Served) -> str:
 def _admits(way: Way) -> str:
     limit = next(limit for limit in way.split.limits if limit.name != "KV pool")
     admitted = way.split.admitted
-    return f"{requests_text(admitted)} {'is' if admitted == 1 else 'are'} admitted ({limit.name}: {limit.why})"
+    return f"{requests_text(admitted)} {'is' if admitted == 1 else 'are'} admitted ({limit.why})"
 
 
 SHIFTS = (
-    "p95 doubled: each request at or above the 95th percentile of input + output twice as long. Outputs doubled: each "
-    "generates twice as many tokens. “Runs” is at the same risk; “overflows” is the share of time with all that the "
-    "split admits in flight, for it goes on admitting them."
+    "p95 doubled: requests at or above the 95th percentile of input + output are twice as long. Outputs doubled: every "
+    "request generates twice as many tokens. “Runs” is at the same risk. “Overflows” is the share of the time, with as "
+    "many in flight as the split admits."
 )
 
 
@@ -218,12 +227,11 @@ def _held_cells(one: Held) -> tuple[str, ...]:
 # What the engine keeps free: PrefillAdder.add_one_req of sgl-project/sglang, schedule_policy.py; what it does to a mix:
 # test_what_the_engine_keeps_free_is_kv_less in tests/test_traffic_replay.py.
 NOT_MODELLED = (
-    "Not modelled unless max_new_tokens is declared: the engine admits a request only where its input and its "
-    "max_new_tokens (at most 4,096 of them) are free beside a share of what the others may still generate, so with "
-    "max_new_tokens far above what is generated fewer run, and fewer are retracted. Not modelled at all: prefill takes "
-    "time, in which a request holds KV and generates nothing. Requests that share a prefix hold it once; here each "
-    "holds its own. KV is handed out in whole pages: up to page_size - 1 tokens more for each request. The queue is "
-    "never empty: with fewer requests less KV is in use."
+    "Declare max_new_tokens if your clients send it. The engine admits a request only where its input and its "
+    "max_new_tokens (at most 4,096 of them) are free, beside a share of what the others may still generate: where far "
+    "less is generated, fewer run and fewer are retracted. Not modelled: the time of prefill, in which a request "
+    "holds KV and generates nothing; prefixes that requests share, for here each holds its own; whole pages, up to "
+    "page_size - 1 tokens more for each request; a queue that runs empty, which leaves KV free."
 )
 
 
@@ -238,16 +246,15 @@ def model_words(traffic: Traffic) -> str:
         )
     else:
         model = (
-            "Requests in flight are part-way through their output, each at a step that is equally likely to be any of "
-            "its steps, so one that generates twice as long is met twice as often (the law of the age of a renewal "
-            "process; D. R. Cox, Renewal Theory, 1962). Their amounts add up by convolution."
+            "A request in flight is part-way through its output, at any step with the same chance; so one that "
+            "generates twice as long is met twice as often (the age of a renewal process; D. R. Cox, Renewal Theory, "
+            "1962). What they hold is added up as independent, by convolution."
         )
         if traffic.whole is not None:
-            model += f" With every request at its whole length from the start, {count(traffic.whole)} would run as set."
+            model += f" If each held its whole length from the start, {count(traffic.whole)} would run as set."
     error = (
-        f"What the model leaves out moves a probability by a factor of up to {MODEL_ERROR:g} either way, as token by "
-        "token replays of five mixes show at risks of 1 % and 5 % with up to 48 requests in flight; the ranges in "
-        "brackets are what that leaves open."
+        f"Replays token by token (five mixes, risks of 1 % and 5 %, up to 48 in flight) gave up to {MODEL_ERROR:g} "
+        "times the probability of the model, or that part of it: the ranges in brackets hold it."
     )
     pools = [way.split.kv_tokens for way in traffic.ways]
     if pools and traffic.one.most > LONG * min(pools):

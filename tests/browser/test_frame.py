@@ -8,6 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from sizing import Scenario, Split, solve
 from tests.browser.test_balance import SECONDS, open_balance
 
 PAGES = ("", "target", "traffic", "log", "compare", "model", "reference")
@@ -27,6 +28,18 @@ SMALL = """() => [...document.querySelectorAll('[data-testid="stMain"] *')]
   .map((one) => [one.textContent.trim().slice(0, 40),
     parseFloat(getComputedStyle(one).fontSize) * (one.closest('.figures') ? 1.7 : 1)])
   .filter(([, size]) => size < 20)"""
+
+
+# Words that lie on a figure that they are no part of.
+ON_FIGURES = """() => {
+  const boxes = [...document.querySelectorAll('[data-figure]')].map((one) => one.getBoundingClientRect());
+  return [...document.querySelectorAll('[data-testid="stMain"] :is(h1, h2, p, code)')]
+    .filter((one) => one.checkVisibility() && !one.closest('.figures, .st-key-leave'))
+    .filter((one) => { const box = one.getBoundingClientRect();
+      return boxes.some((other) => box.top < other.bottom - 1 && box.bottom > other.top + 1
+        && box.left < other.right && box.right > other.left); })
+    .map((one) => one.textContent.slice(0, 40));
+}"""
 
 
 def open_page(page: Page, url: str) -> None:
@@ -57,6 +70,36 @@ def test_nothing_keeps_a_reader_out(page: Page, base_url: str, name: str) -> Non
     assert page.evaluate("Boolean(document.activeElement.closest('[data-testid=stMain]'))")
 
 
+def test_figures_are_tables_too_and_nothing_is_named_twice(page: Page, base_url: str) -> None:
+    """Each figure has a name of its own and its numbers as a table, made when asked for; a slider has one name."""
+    open_balance(page, base_url)
+    for name in PAGES[:-1]:
+        if name:
+            open_page(page, f"{base_url}/{name}?{KEPT}")
+        figures = page.locator("[data-figure]:visible")
+        if name not in ("", "log"):
+            expect(figures.first).to_be_visible(timeout=SECONDS)
+        names = figures.evaluate_all("all => all.map((one) => one.ariaLabel)")
+        assert len(names) == len(set(names))
+        for at in range(len(names)):
+            button = figures.nth(at).get_by_role("button", name="Data of: ")
+            button.focus()
+            page.keyboard.press("Enter")
+            dialog = page.get_by_role("dialog", name="Data of: ")
+            assert dialog.get_by_role("row").count() > 1, (name, names[at])
+            page.keyboard.press("Escape")
+            expect(dialog).to_have_count(0)
+            expect(button).to_be_focused()
+    open_balance(page, base_url)
+    for slider in ("L, context per request [tokens]", "D, draft tokens", "dcp_size"):
+        expect(page.get_by_role("slider", name=slider, exact=True)).to_have_count(1)
+    page.locator('[data-figure="crossing"]').get_by_role("button", name="Data of: ").click()
+    rows = [[cell.inner_text() for cell in row.get_by_role("cell").all()] for row in page.get_by_role("row").all()[-1:]]
+    last = solve(Scenario(L=2**20)).now
+    assert isinstance(last, Split)
+    assert rows == [[f"{last.clamp:,}", f"{last.kv_cap:,}", "", f"{last.runs:,}"]]
+
+
 @pytest.mark.parametrize("width", [390, 720, 1024, 1440, 1920])
 def test_no_width_scrolls_sideways_or_cuts_a_flag(page: Page, base_url: str, width: int) -> None:
     """Also at 200 % of a window of 1440 px, which is one of 720."""
@@ -67,18 +110,23 @@ def test_no_width_scrolls_sideways_or_cuts_a_flag(page: Page, base_url: str, wid
         assert page.evaluate(CUT) == [], name
 
 
-@pytest.mark.parametrize("name", ["", "compare"])
+@pytest.mark.parametrize("name", [name for name in PAGES if name not in ("log", "reference")])
 def test_a_presented_page_is_one_frame(page: Page, base_url: str, name: str) -> None:
-    """At 1920 x 1080 nothing scrolls and no letter is smaller than 20 px; Escape leads back to the same scenario."""
+    """At 1920 x 1080 nothing scrolls, nothing lies on a figure, and no letter is smaller than 20 px; a smaller window
+    shows the same frame; Escape leads back to the same scenario.
+    """
     page.set_viewport_size({"width": 1920, "height": 1080})
     open_page(page, f"{base_url}/{name}?D=4&{KEPT}&present=")
     expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=SECONDS)
-    height = "document.querySelector('[data-testid=\"stMain\"]').scrollHeight"
-    assert page.evaluate(height) <= 1080
-    small = page.evaluate(SMALL)
-    assert small == []
+    for width, height in ((1920, 1080), (1440, 900)):
+        page.set_viewport_size({"width": width, "height": height})
+        main = "document.querySelector('[data-testid=\"stMain\"]').scrollHeight"
+        page.wait_for_function(f"{main} <= {height}")
+        assert page.evaluate(ON_FIGURES) == []
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    assert page.evaluate(SMALL) == []
     page.keyboard.press("Escape")
-    expect(page.get_by_role("link", name="Balance")).to_be_visible()
+    expect(page.get_by_role("link", name="Balance", exact=True)).to_be_visible()
     page.wait_for_url(lambda url: "present" not in url and "D=4" in url)
 
 

@@ -1,10 +1,16 @@
 """The page Log in a real Chromium: text of a stranger stays text, and an uploaded log is read."""
 
 import gzip
+import os
+import re
+import time
+from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Dialog, FilePayload, Page, expect
 
+from tests.browser.actions import Actions
 from tests.server_texts import Moment, Server
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -90,15 +96,47 @@ def test_an_uploaded_log_stays_and_a_paste_is_read_at_once(page: Page, base_url:
     expect(page.get_by_text("Shown: boot.log, lines.log.")).to_be_visible()
     page.get_by_role("button", name="Forget this log").click()
     expect(page.locator("h1").first).to_contain_text("Why am I clamped?", timeout=SECONDS)
-    box = page.get_by_role("textbox", name="or paste the log")
-    box.focus()
-    page.evaluate(
-        """text => {
-            const data = new DataTransfer();
-            data.setData("text/plain", text);
-            document.activeElement.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true}));
-            document.execCommand("insertText", false, text);
-        }""",
-        Server().decode(MOMENTS[0]),
-    )
+    Actions(page).paste("or paste the log", Server().decode(MOMENTS[0]))
     expect(page.locator("h1").first).to_contain_text(verdict, timeout=SECONDS)
+
+
+def processor_seconds(url: str) -> float:
+    """What the server at an address has used of the processor, all its threads."""
+    port = url.rpartition(":")[2].encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it may end in between
+            if (process / "cmdline").read_bytes().rstrip(b"\0").endswith(b"--server.port\0" + port):
+                fields = (process / "stat").read_text().rpartition(")")[2].split()
+                return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    raise AssertionError(f"no process serves {url}")
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="it takes /proc to see what a server uses")
+def test_a_closed_tab_ends_the_reading(page: Page, base_url: str, tmp_path: Path) -> None:
+    """Of a large log most is never read: what is used after the tab was closed is less than what was used for the part
+    that was read before, however fast the machine is.
+    """
+    lines = "".join(
+        (Server().prefill if number % 7 else Server().decode)(Moment(number, 51, 9, 478_691 + number, 204))
+        + 'INFO:     127.0.0.1:3000 - "POST /generate HTTP/1.1" 200 OK\n'
+        for number in range(1000)
+    )
+    file = tmp_path / "large.log"
+    file.write_text(lines * (150 * 10**6 // len(lines)))
+    open_log(page, base_url)
+    before = processor_seconds(base_url)
+    page.locator('input[type="file"]').set_input_files(file)
+    bar = page.get_by_text(re.compile(r"Read \d+ of \d+ MB"))
+    expect(bar).to_have_text(re.compile(r"Read [1-9]"), timeout=SECONDS)
+    done, of = (int(number) for number in re.findall(r"\d+", bar.inner_text()))
+    assert done < of / 2, "too little is left to see whether the reading ends"
+    used = processor_seconds(base_url) - before
+    page.close()
+    left = last = processor_seconds(base_url)
+    while True:
+        time.sleep(1)
+        now = processor_seconds(base_url)
+        if now - last < 0.1:
+            break
+        last = now
+    assert now - left < used / 2

@@ -7,6 +7,7 @@ In the suite each harness has a fixed number of examples; a long run, on several
 The corpus is a line or a file of each kind; what a long run finds goes there as a file.
 """
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -16,12 +17,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sizing import Problem, Scenario
+from sizing.answers.carrying_settings import Want
 from sizing.bootlog import read_chunks
+from sizing.cli.check import verdict
 from sizing.command import read_command
+from sizing.command.launch_files import LaunchFileError, launches_in
 from sizing.exchange.link import from_query, kept_from_query, wants_from_query
 from sizing.exchange.log_answer import log_answer
 from sizing.exchange.scenario_file import from_file
+from sizing.exchange.server_answer import told
+from sizing.figures import occupancy_figure
 from sizing.models import ModelRefusedError, read_config
+from sizing.server.texts import read_texts
 from sizing.traffic.reading import TraceError, read_trace
 from sizing.traffic.workload import workload_from_query
 
@@ -106,6 +113,27 @@ def trace(data: bytes, folder: Path) -> None:
             raise
 
 
+def server(data: bytes, _: Path) -> None:
+    """What a running server says, to its answer and figure, with a command that is the same text."""
+    read = read_texts([[data[:100], data[100:]]])
+    told(read, read_command(data.decode("utf-8", "replace")), 4096).answer.model_dump_json()
+    if read.facts is not None:
+        json.dumps(occupancy_figure(read.facts), allow_nan=False)
+
+
+def launch(data: bytes, _: Path) -> None:
+    """A launch file of each kind, which may name itself as its file of flags."""
+    text, wants = data.decode("utf-8", "replace"), [Want(L=4096, requests=8)]
+    for name in ("run.sh", "deploy.yaml"):
+        try:
+            found = launches_in(text, name, lambda _: text)
+        except LaunchFileError as fault:
+            if not str(fault):
+                raise
+            continue
+        assert all(verdict(one, wants, {"rest_gib": "28.529"}).words for one in found)
+
+
 HARNESSES: dict[str, Callable[[bytes, Path], None]] = {
     "log": log,
     "command": command,
@@ -113,6 +141,8 @@ HARNESSES: dict[str, Callable[[bytes, Path], None]] = {
     "link": link,
     "scenario": scenario_file,
     "trace": trace,
+    "server": server,
+    "launch": launch,
 }
 
 
