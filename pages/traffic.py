@@ -52,7 +52,8 @@ Result = TypeVar("Result")
 
 def show_traffic(scenario: Scenario) -> None:
     """The page, from the headline down."""
-    first, boxes, figures, sessions = st.container(), st.container(), st.container(), st.container()
+    first, boxes = st.container(key="traffic_answer"), st.container(key="traffic_boxes")
+    figures, sessions = st.container(), st.container()
     with boxes:
         own = _own()
     workload = _workload(boxes, sessions, own=own is not None)

@@ -136,6 +136,19 @@ PATHS = (
 )
 
 
+def test_a_page_brings_its_looks(server: Server) -> None:
+    """The styles stand in what is served, whole, also for a browser that had the page before; a slide has its own."""
+    for path in ("/", "/target?L=1024"):
+        status, headers, body = server.reply(
+            path, Accept="text/html", Accept_Encoding="gzip", If_Modified_Since="Tue, 01 Jan 2030 00:00:00 GMT"
+        )
+        assert (status, headers["content-length"], body.count(b"<style>")) == (200, str(len(body)), 2)
+        assert body.index(b'id="root"') < body.index(b".st-key-bar {") < body.index(b"</body>")
+        assert "etag" not in headers
+    assert server.reply("/?present", Accept="text/html")[2].count(b"<style>") == 1
+    assert server.reply(HEALTH, Accept="text/html")[2] == b"ok"
+
+
 def test_own_names_are_answered(server: Server) -> None:
     """Each form of this machine's name, with the port it has and the origin that belongs to it."""
     for host in OWN_HOSTS:

@@ -93,7 +93,7 @@ def test_too_much_is_not_read() -> None:
 
 def headlines(page: AppTest) -> str:
     """Every heading of the main column."""
-    return "\n".join(markdown.value for markdown in page.main.markdown if markdown.value.startswith("#"))
+    return "\n".join(line for line in words(page).split("\n") if line.startswith("#"))
 
 
 def test_a_paste_on_the_page_settles_rest() -> None:

@@ -25,12 +25,10 @@ _pages = st.components.v2.component(
 LINKS = "pages"  # in the session: the component of the links, and what was clicked in it
 EDGE = "outline: 2px solid #c0392b;"
 BELOW = "display: block; color: #c0392b; font-size: 0.875rem; margin-top: 0.25rem;"
-STYLE = f"<style>{(HERE / 'chrome.css').read_text(encoding='utf-8')}</style>"
 
 
 def draw_frame() -> None:
-    """The looks of the frame, a link past it, and Escape, which leaves a presented page."""
-    st.html(STYLE)
+    """A link past the frame, menus that stay open, and Escape, which leaves a presented page; head.py has the looks."""
     with st.container(key="chrome"):
         _component(key="chrome_script", data={"presented": presented()})
 

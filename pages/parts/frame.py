@@ -30,8 +30,6 @@ from sizing.scenario.inputs import INPUTS
 from sizing.scenario.rest import rest_of
 
 SIDEBAR = 340  # [px] wide: two boxes in a row still hold what is chosen in them
-# The inputs one moves most stand on a laptop's screen without scrolling.
-TIGHT = '<style>[data-testid="stSidebarHeader"] { height: 2.25rem; padding-block: 0.25rem; margin: 0; }</style>'
 WRITTEN = 50  # addresses of a session that are remembered: more than moves may be under way
 PAGES = {
     "app.py": "Balance",
@@ -65,10 +63,8 @@ def show_page(title: str, body: Callable[[Scenario], None], counting: Collection
         with bar:
             page_links({Path(file).stem if file != "app.py" else "": name for file, name in PAGES.items()}, title)
         _tools(bar)
-    with st.sidebar:
-        st.html(TIGHT)
-        with st.container(gap="xsmall"):
-            places = draw_inputs(counting)
+    with st.sidebar, st.container(gap="xsmall"):
+        places = draw_inputs(counting)
     _live(places, body)
 
 

@@ -12,6 +12,8 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config, net_util
 
+from pages.parts.head import Head
+
 HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[\w.-]+))(?::\d{1,5})?", re.ASCII)
 LOCAL = ("localhost", "127.0.0.1", "::1")
 EVERY = ("0.0.0.0", "::")  # addresses to listen at that are no names
@@ -163,6 +165,6 @@ def _nowhere() -> None:
 
 
 def guarded() -> list[Middleware]:
-    """The guard for Streamlit's App; from now on this process cannot look up its own addresses either."""
+    """The guard for Streamlit's App, and the pages' style; from now on no address of this machine is looked up."""
     net_util.get_external_ip = net_util.get_internal_ip = _nowhere
-    return [Middleware(Guard)]
+    return [Middleware(Guard), Middleware(Head)]

@@ -238,9 +238,15 @@ class Ground:
 def _columns(frame: Frame, paths: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
     """The lowest and highest point [px] of each path in each column of the frame."""
     edges = np.arange(0, frame.width + 2 * COLUMN, COLUMN)
-    found = np.full((len(paths), len(edges)), np.nan)
+    low, high = (np.full((len(paths), len(edges) - 1), end) for end in (np.inf, -np.inf))
     for number, (xs, ys) in enumerate(paths):
-        found[number] = np.interp(edges, frame.across(xs), frame.up(ys), left=np.nan, right=np.nan)
-    left, right = found[:, :-1], found[:, 1:]
-    seen = ~(np.isnan(left) | np.isnan(right))
-    return np.where(seen, np.fmin(left, right), np.inf), np.where(seen, np.fmax(left, right), -np.inf)
+        across, up = frame.across(xs), frame.up(ys)
+        at_edges = np.interp(edges, across, up, left=np.nan, right=np.nan)
+        low[number] = np.fmin(np.fmin(at_edges[:-1], at_edges[1:]), np.inf)
+        high[number] = np.fmax(np.fmax(at_edges[:-1], at_edges[1:]), -np.inf)
+        # Where a path turns, begins or ends inside a column: a steep one goes far within it.
+        seen = np.isfinite(up) & (across >= 0) & (across < edges[-1])
+        column = (across[seen] / COLUMN).astype(int)
+        np.minimum.at(low[number], column, up[seen])
+        np.maximum.at(high[number], column, up[seen])
+    return low, high

@@ -43,6 +43,7 @@ MARK = 17  # [px] of a mark with its rim
 BESIDE = (
     *((13, "middle", 0), (9, "top", 7), (9, "bottom", -7), (11, "top", 20), (11, "bottom", -20), (11, "top", 36)),
     *((11, "bottom", -36), (30, "top", 20), (30, "bottom", -20), (11, "top", 52), (11, "bottom", -52)),
+    *((11, "top", 72), (11, "bottom", -72), (60, "top", 20), (60, "bottom", -20), (11, "top", 92), (11, "bottom", -92)),
 )
 # Axes [px] and heights [px] at which the figure is seen: on a page at 1440 and 1920, as a picture, on a review sheet.
 SHOWN_AT = ((385.0, HEIGHT), (625.0, HEIGHT), (1190.0, 720), (770.0, HEIGHT))

@@ -1,9 +1,9 @@
 """What a page asks of the browser: at loading, and for one move of the L slider.
 
-Opens the page twice in one browser, so that the second time shows what the browser kept, and then presses an arrow key
-on the L slider again and again. The numbers are Chromium's own: layout shift and paint from its performance entries,
-layouts and style recalculations from its metrics, frames of the main thread from its trace, messages and bytes from the
-websocket. Milliseconds depend on the machine; counts and bytes hardly do.
+Opens the page twice in one browser, so that the second time shows what the browser kept, opens every other page once,
+and then presses an arrow key on the L slider again and again. The numbers are Chromium's own: layout shift and paint
+from its performance entries, layouts and style recalculations from its metrics, frames of the main thread from its
+trace, messages and bytes from the websocket. Milliseconds depend on the machine; counts and bytes hardly do.
 
     python tests/bench/page_work.py [--moves 12] [--app FILE ...] [--width 1440]
 """
@@ -26,6 +26,7 @@ from tests.browser.chromium import FLAGS, find_chromium
 LOAD_LIMIT_MS = 60_000
 SETTLE_MS = 2500  # after loading, and between moves, so that late work is counted where it belongs
 AIM_SHIFT, AIM_PAINT_MS = 0.1, 2000
+OTHERS = ("target", "traffic", "log", "compare", "model", "reference")  # pages whose shift is measured alone
 
 # Before the page's own scripts: every shift, and when the first figure has been painted.
 WATCH = """
@@ -60,6 +61,19 @@ def load(page: Page, port: int) -> dict[str, Any]:
             })"""
         )
     )
+
+
+def shift_of(browser: Browser, port: int, name: str, width: int) -> float:
+    """Layout shift while another page is loaded."""
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    context.add_init_script(WATCH)
+    page = context.new_page()
+    page.goto(f"http://{HOST}:{port}/{name}")
+    page.locator('[data-testid="stMain"] :is(h1, h2)').first.wait_for(timeout=LOAD_LIMIT_MS)
+    page.wait_for_timeout(2 * SETTLE_MS)
+    found = float(page.evaluate("window.shift"))
+    context.close()
+    return found
 
 
 def moves(browser: Browser, page: Page, session: CDPSession, times: int) -> dict[str, float]:
@@ -133,6 +147,8 @@ def measure(app: Path, times: int, width: int) -> list[tuple[str, str]]:
             if found["shift"] >= AIM_SHIFT:
                 rows.append((f"{name}: what shifted most", str(found["largest"])))
         found = moves(browser, page, context.new_cdp_session(page), times)
+        others = {name: shift_of(browser, server.port, name, width) for name in OTHERS}
+        rows += [(f"{name}: layout shift, aim below {AIM_SHIFT}", f"{shift:.3f}") for name, shift in others.items()]
         rows += [(f"one move: {name}", f"{value:.1f}") for name, value in found.items()]
     return rows
 
