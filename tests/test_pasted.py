@@ -9,6 +9,7 @@ from sizing import Scenario
 from sizing.bootlog.log import read_text
 from sizing.bootlog.pasted import MAX_LENGTH, NOTHING, settle
 from sizing.models.gpus import GPUS
+from tests.test_pages import words
 
 LOGS = sorted((Path(__file__).parent / "golden" / "boot_logs").glob("*.log"))
 QWEN = {"model": "Qwen/Qwen3.5-9B", "gpu": "H100", "tp_size": 1, "kv_cache_dtype": "bfloat16"}
