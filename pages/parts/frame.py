@@ -18,7 +18,7 @@ from pages.parts import state
 from pages.parts.blocks import plain
 from pages.parts.carried import CARRIED, carried, left_out, read_carried
 from pages.parts.chrome import draw_frame, mark_wrong, page_clicked, page_links
-from pages.parts.inputs import Places, draw_inputs, draw_live, slider_stands
+from pages.parts.inputs import Places, draw_inputs, draw_live, settle_live, slider_stands
 from pages.parts.kept import KEPT
 from pages.parts.presented import PRESENT, presented, style_presented
 from pages.parts.sheet import show_sheet
@@ -78,19 +78,29 @@ def _live(places: Places, body: Callable[[Scenario], None]) -> None:
         state.forget(state.WHOLE)
         st.rerun()
     _follow()  # a click that came with a move
-    draw_live(places)
+    context = get_script_run_ctx()
+    moved = context is not None and bool(context.fragment_ids_this_run)
+    live = settle_live(places)
+    if not moved:
+        draw_live(places, live)
+    _answer(places, body)
+    if moved:
+        draw_live(places, live)  # they stand already: a move is answered first
+    slider_stands()
+
+
+def _answer(places: Places, body: Callable[[Scenario], None]) -> None:
+    """The page for what stands in the inputs; where one is wrong, what is, and the last answer."""
     found = read_scenario(state.hold())
-    if isinstance(found, Scenario):
-        _write_link(found)
-        state.note("filled", {name: getattr(found, name) for name in FILLED})
-        state.note("filled_of", found.model)
     if not isinstance(found, Scenario):
         if places.rest is not None:
             places.rest.empty()  # a fragment may write only to places that the last full run wrote to
         _marked(found)
         _last(body)
-        slider_stands()
         return
+    _write_link(found)
+    state.note("filled", {name: getattr(found, name) for name in FILLED})
+    state.note("filled_of", found.model)
     if places.rest is not None:
         _say_rest(places.rest, found)
     _report(found)
@@ -98,7 +108,6 @@ def _live(places: Places, body: Callable[[Scenario], None]) -> None:
     body(found)
     if carried() != state.noted("carried"):
         _write_link(found)  # again, for what a page holds since it was drawn
-    slider_stands()
 
 
 def _say_rest(place: DeltaGenerator, scenario: Scenario) -> None:

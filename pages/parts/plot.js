@@ -120,7 +120,7 @@ function plotNow(element) {
 
 // All figures at once, and Plotly when the page is calm, one figure at a time.
 function drawAll(root, data, take) {
-  root.dataset.dark = isDark(root);
+  root.dataset.dark ??= isDark(root); // asking makes the browser settle its styles; a new theme is heard of below
   for (const name of Object.keys(data.figures)) draw(root, name, data, take);
   clearTimeout(root.calming);
   root.calming = setTimeout(() => CALM(() => plotNext(root)), QUIET);
@@ -169,7 +169,10 @@ export default function ({ data: bytes, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".figures");
   const take = (values) => setTriggerValue("take", values);
   const repaint = new MutationObserver(() => {
-    if (root.isConnected && root.dataset.dark !== String(isDark(root))) drawAll(root, data, take);
+    const dark = String(isDark(root));
+    if (!root.isConnected || root.dataset.dark === dark) return;
+    root.dataset.dark = dark;
+    drawAll(root, data, take);
   });
   const frame = new ResizeObserver(() => refit(root));
   const sliders = followSliders(root);
@@ -177,7 +180,7 @@ export default function ({ data: bytes, parentElement, setTriggerValue }) {
   lay(root, data.figures);
   drawAll(root, data, take);
   for (const watched of [root, ...root.children]) frame.observe(watched); // a figure may widen alone
-  repaint.observe(root.closest(".stApp"), { attributes: true }); // its class changes with the theme
+  repaint.observe(root.closest(".stApp"), { attributeFilter: ["class"] }); // changes with the theme
   // Its script takes long to read: after the stills are painted.
   if (!window.Plotly) requestAnimationFrame(() => setTimeout(() => plotly(data.plotly_url).then(() => shown && withoutStill(root), (error) => {
     root.textContent = `No figures: ${error.message}. The words and tables hold; reload the page to try again.`;
