@@ -1,6 +1,8 @@
 """Every page in Streamlit's own harness, with real numbers: what a page says is what `solve` says."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from sizing.figures import crossing_figure, memory_figure, ratio_figure
 from sizing.scenario.inputs import INPUTS
 from sizing.scenario.registry import OPEN
 
+ROOT = Path(__file__).resolve().parents[1]
 TIMEOUT = 30  # seconds; the harness gives three unless told otherwise, and slow machines need more
 
 
@@ -309,3 +312,11 @@ def test_a_refused_split_still_shows_what_would_run(balance: AppTest) -> None:
     assert "refused → 74 run" in words(page)
     labels = [label["text"] for label in figures(page)["crossing"]["layout"]["annotations"]]
     assert "The split that is set would be refused; shown is the recommended one." in labels
+
+
+def test_the_balance_page_loads_no_data_frames() -> None:
+    """Pandas takes 65 MiB and half a second of a server's first page; what shows no data frame does not ask for it."""
+    script = "from streamlit.testing.v1 import AppTest; AppTest.from_file('app.py').run(timeout=60); import sys; "
+    script += "print('streamlit' in sys.modules, 'pandas' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, cwd=ROOT)
+    assert ran.stdout.split() == ["True", "False"]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import streamlit as st
+from pydantic_core import to_json
 
 from pages.parts.presented import presented
 from pages.parts.state import noted
@@ -38,7 +39,8 @@ def page_links(pages: Mapping[str, str], current: str) -> None:
 
     Streamlit's own links would be sent again at every move, for each carries the address that stands.
     """
-    data = {"pages": [*pages.items()], "current": current}
+    # As bytes: in a list Streamlit would look for data frames, and load pandas for that.
+    data = to_json({"pages": [*pages.items()], "current": current})
     _pages(key=LINKS, data=data, width="content", on_page_change=_nothing)
 
 

@@ -1,6 +1,7 @@
 // Links to the pages: a click goes on in this session, and Python says with which address (frame.py), so that what was
 // typed a moment ago goes with it. A new window, or a copied address, takes the address that stands now.
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function ({ data: bytes, parentElement, setTriggerValue }) {
+  const data = JSON.parse(new TextDecoder().decode(bytes));
   const place = parentElement.querySelector("nav");
   place.replaceChildren(...data.pages.map(([path, name]) => {
     const link = document.createElement("a");

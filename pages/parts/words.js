@@ -131,7 +131,8 @@ function made(kind) {
   return part;
 }
 
-export default function ({ data, parentElement }) {
+export default function ({ data: bytes, parentElement }) {
+  const data = JSON.parse(new TextDecoder().decode(bytes));
   const root = parentElement.querySelector(".words");
   while (root.children.length > data.parts.length) root.lastElementChild.remove();
   data.parts.forEach(({ kind = "plain", title, markdown }, index) => {

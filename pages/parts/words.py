@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import streamlit as st
+from pydantic_core import to_json
 
 from pages.parts.blocks import plain
 
@@ -53,7 +54,8 @@ def show_words(*parts: str | Change | Fold, key: str) -> None:
 
     All that is shown together goes to the browser as one piece: each piece costs time at every move.
     """
-    _component(key=key, data={"parts": [_part(part) for part in parts]})
+    # As bytes: in a list Streamlit would look for data frames, and load pandas for that.
+    _component(key=key, data=to_json({"parts": [_part(part) for part in parts]}))
 
 
 def _part(part: str | Change | Fold) -> dict[str, str]:

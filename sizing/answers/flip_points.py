@@ -31,7 +31,7 @@ from sizing.engine.split import Split
 from sizing.scenario.inputs import DEFAULT_RATIO, FIELDS, MAX_D, MAX_DCP, MAX_L, MAX_REST_GIB, Scenario, changed
 from sizing.specification import PoolName, binding_pool
 
-KEPT = 32  # scenarios whose ranks are kept: what readers move most, L and the ratio, asks for none anew
+KEPT = 128  # scenarios whose ranks are kept, 50 KB each: what readers move most, L and the ratio, asks for none anew
 REST_REACH = 1024  # [GiB] no GPU holds as much; beyond twice what rest is, nothing larger is tried
 
 
