@@ -4,7 +4,8 @@ Websocket clients speak Streamlit's own protocol to the real page (`app.py`). Th
 rerun request to receiving the "script finished" message of that rerun. Nothing is drawn: this is the server's part of
 what `slider.py` measures, with company.
 
-    python tests/bench/load.py [--sessions 60] [--seconds 20] [--gap 2.0] [--seed 1] [--beside REVISION] [--app FILE]
+    python tests/bench/load.py [--sessions 60] [--servers 1] [--seconds 20] [--gap 2.0] [--seed 1]
+        [--beside REVISION] [--app FILE]
 
 Beside this tree an older revision and the floor (`floor_app.py`: one slider, one line of text) are measured in the same
 minutes, their moves in turn. First one client makes moves one at a time: the processor time of the server for each, and
@@ -54,7 +55,7 @@ ALONE = 40  # moves of one client for each input
 ROUNDS = 4  # in so many turns, so that what else runs on the machine meets every version
 RERUN_LIMIT_S = 30.0
 CONNECTING_AT_ONCE = 4  # first runs are the dearest; all at once would only measure their queue
-MOST_SESSIONS, MOST_SECONDS = 200, 120
+MOST_SESSIONS, MOST_SECONDS, MOST_SERVERS = 200, 120, 8
 LARGEST_MESSAGE = 2**24
 RATIOS = [round(0.21 + step / 50, 2) for step in range(120)]  # not the default, which no address holds
 
@@ -91,6 +92,12 @@ class Usage:
     @classmethod
     def of(cls, server: Server) -> "Usage":
         return cls(time.perf_counter(), server.cpu_s(), server.resident_mib())
+
+    @classmethod
+    def of_all(cls, servers: Iterable[Server]) -> "Usage":
+        """Of several together."""
+        found = [cls.of(server) for server in servers]
+        return cls(found[-1].at, sum(each.cpu_s for each in found), sum(each.mib for each in found))
 
 
 @dataclass
@@ -260,17 +267,26 @@ async def alone(servers: dict[str, Server], seed: int) -> str:
     return "\n".join((f"One move at a time, aim {AIM_CPU_MS} ms of processor", title, *rows))
 
 
-async def measure(server: Server, options: argparse.Namespace) -> str:
-    """Open all clients, let them play, and tell how it went."""
+async def measure(servers: list[Server], options: argparse.Namespace) -> str:
+    """Open all clients, shared out over the servers, let them play, and tell how it went."""
+
+    async def open_more(count: int, seed: int) -> list[Client]:
+        shares = [len(range(number, count, len(servers))) for number in range(len(servers))]
+        found = [
+            await open_clients(stack, server.port, share, seed + number)
+            for number, (server, share) in enumerate(zip(servers, shares, strict=True))
+        ]
+        return [client for clients in found for client in clients]
+
     async with AsyncExitStack() as stack:
-        few = await open_clients(stack, server.port, max(options.sessions // 4, 1), options.seed)
-        before = Usage.of(server)  # with what the first sessions load, once for all
-        clients = few + await open_clients(stack, server.port, options.sessions - len(few), options.seed + 1)
-        opened = Usage.of(server)
+        few = await open_more(max(options.sessions // 4, len(servers)), options.seed)
+        before = Usage.of_all(servers)  # with what the first sessions load, once for all
+        clients = few + await open_more(options.sessions - len(few), options.seed + len(servers))
+        opened = Usage.of_all(servers)
         own = time.process_time()
         start = time.perf_counter() + WARM_UP_S
         await asyncio.gather(*(client.play(options.gap, start + options.seconds) for client in clients))
-        played, own = Usage.of(server), time.process_time() - own
+        played, own = Usage.of_all(servers), time.process_time() - own
     moves = [move for client in clients for move in client.moves]
     measured = [move for move in moves if move.sent_at >= start]
     if not measured:
@@ -296,10 +312,10 @@ def report(moves: list[Move], options: argparse.Namespace) -> str:
 
 
 def report_queue(options: argparse.Namespace, each_ms: float) -> str:
-    """Moves at the rate asked for, one after another on a core that nothing else uses."""
+    """Moves at the rate asked for of one server, one after another on a core that nothing else uses."""
     chance, at, free_at, waits = random.Random(options.seed), 0.0, 0.0, []
     while at < options.seconds:
-        at += chance.expovariate(options.sessions / options.gap)
+        at += chance.expovariate(options.sessions / options.gap / options.servers)
         free_at = max(free_at, at) + each_ms / 1000
         waits.append(1000 * (free_at - at))
     p95 = percentile(waits, 95)
@@ -317,7 +333,7 @@ def report_usage(usage: tuple[Usage, Usage, Usage], later: int, moves: int, clie
         (
             "CPU cores",
             f"{cpu_s / wall_s:.2f}",
-            f"it cannot use much more than 1; the clients took {clients_s / wall_s:.2f}",
+            f"a server cannot use much more than 1; the clients took {clients_s / wall_s:.2f}",
         ),
         ("moves/s/core", f"{1 / each:.0f}", "what one core could answer"),
         ("server MiB", f"{before.mib:.0f}", "a quarter of the sessions open"),
@@ -352,18 +368,22 @@ def run(options: argparse.Namespace) -> None:
         servers = {name: stack.enter_context(serve(page)) for name, page in pages.items()}
         print(asyncio.run(alone(servers, options.seed)))
         for name in [name for name in servers if name != "floor"]:
-            print(f"\nUnder load, {name}\n{asyncio.run(measure(servers[name], options))}", flush=True)
+            more = [stack.enter_context(serve(pages[name])) for _ in range(options.servers - 1)]
+            print(f"\nUnder load, {name}\n{asyncio.run(measure([servers[name], *more], options))}", flush=True)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="What a move costs, and many sessions on one server process.")
     parser.add_argument("--sessions", type=int, default=60, help="clients (default 60)")
+    parser.add_argument("--servers", type=int, default=1, help="server processes that share them (default 1)")
     parser.add_argument("--seconds", type=float, default=20, help="measured time (default 20)")
     parser.add_argument("--gap", type=float, default=2.0, help="mean seconds between two moves")
     parser.add_argument("--seed", type=int, default=1, help="of the moves and their times")
     parser.add_argument("--beside", metavar="REVISION", help="an older revision, measured in the same run")
     parser.add_argument("--app", type=Path, default=ROOT / "app.py", help="the page to serve")
     options = parser.parse_args()
+    if not 1 <= options.servers <= min(MOST_SERVERS, options.sessions // 2):
+        parser.error(f"at most {MOST_SERVERS} servers, and two sessions for each")
     if not (1 <= options.sessions <= MOST_SESSIONS and 1 <= options.seconds <= MOST_SECONDS):
         parser.error(f"at most {MOST_SESSIONS} sessions and {MOST_SECONDS} seconds")
     if options.gap <= 0:
