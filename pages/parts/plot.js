@@ -65,7 +65,9 @@ function lay(root, figures) {
       element.setAttribute("role", "figure");
       const place = element, ofData = dataButton(element);
       element.nameData = (title) => ofData.setAttribute("aria-label", `Data of: ${title}`);
-      for (const reach of ["pointerenter", "pointerdown", "focusin"]) place.addEventListener(reach, () => plotNow(place), true);
+      for (const reach of ["pointerdown", "focusin"]) place.addEventListener(reach, () => plotNow(place), true);
+      // A browser says so too of a pointer that rests, when what is under it is drawn anew: then it is not calm yet.
+      place.addEventListener("pointerenter", () => performance.now() - place.changed > QUIET && plotNow(place), true);
     }
     element.setAttribute("aria-label", figure.alt);
     element.nameData(told(figure.layout.title?.text));
@@ -94,6 +96,7 @@ function draw(root, name, data, take) {
   element.config = figure.config;
   if (drawn !== element.drawn) {
     element.drawn = drawn;
+    element.changed = performance.now();
     element.wide ||= element.clientWidth;
     element.pending = true;
     if (!figure.still || isZoomed(element) || !drawStill(element, drawn, element.wide)) plotNow(element);

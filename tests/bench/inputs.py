@@ -31,8 +31,14 @@ WATCH = """() => {
     channel.port1.onmessage = () => { window.changed = performance.now(); };
     channel.port2.postMessage(null);
   });
+  // Where a still stands, Plotly later draws the same below it: nothing that is seen changes.
+  const seen = ({ target }) => {
+    const element = target.nodeType === Node.ELEMENT_NODE ? target : target.parentElement;
+    const figure = element?.closest('[data-figure]');
+    return !figure?.still || element.closest('.still');
+  };
   window.changed = 0;
-  new MutationObserver(painted)
+  new MutationObserver((changes) => changes.some(seen) && painted())
     .observe(main, { childList: true, characterData: true, subtree: true, attributes: true, attributeFilter });
   addEventListener('keydown', (event) => { window.pressed = event.timeStamp; window.changed = 0; }, true);
 }"""
