@@ -1,8 +1,8 @@
 """Slots to requests and back: the mamba clamp K // S, the fewest slots C x S, and the slot to keep free beside them.
 
-Every page, answer, log and server asks here. A rule that changes how many slots requests take is written here alone: a
-field of `RequestSlots`, set in `request_slots_of`, and what `requests` and `slots` make of it. What S itself is made
-of stands in slots_per_request.py.
+Every page, answer, log and server asks here. A rule by which requests take other slots than S each is written here
+alone: a field of `RequestSlots`, set in `request_slots_of`, and what `requests` and `slots` make of it. What S itself is
+made of stands in slots_per_request.py, and most rules are about that.
 
 Source: engine-sizing.md section 7 (`resolve_max_num_reqs`).
 """

@@ -5,8 +5,6 @@ Source: engine-sizing.md section 1, rest-before-boot.md section 3.4 (`_profile_a
 
 from sizing.releases.rules import Release, rules_of
 
-MULTIMODAL_MIB = 100  # SGLANG_VLM_CACHE_SIZE_MB unset; 1 GiB more where features travel over CUDA, which is no default
-
 
 def rest_gib(
     release: Release, before_gib: float, after_gib: float, mem_fraction_static: float, *, multimodal: bool = False
@@ -19,5 +17,5 @@ def rest_gib(
     >>> rest_gib("0.5.23", 139.0, 66.55, 0.8, multimodal=True)
     38.65234375
     """
-    reserved = MULTIMODAL_MIB / 1024 if multimodal and rules_of(release).reserves_multimodal else 0.0
+    reserved = rules_of(release).multimodal_cache_mib / 1024 if multimodal else 0.0
     return after_gib - before_gib * (1 - mem_fraction_static) - reserved

@@ -12,6 +12,7 @@ from sizing.memory.multimodal import factor, pays_factor
 from sizing.memory.release import Table, at
 from sizing.memory.reserve import Chosen, Part, post_capture, reserve
 from sizing.memory.stated import GraphKind, Stated
+from sizing.releases.rules import rules_of
 
 # The fraction where GPU memory is unknown.
 UNKNOWN_FRACTION: Table[float] = ((4, 0.88), (20, 0.95))
@@ -22,8 +23,6 @@ AITER_FACTOR, AITER_ABOVE_TOKENS = 0.85, 8192
 AITER_MLA_HEADS = (16, 128)  # KV heads per rank that aiter serves under latent attention
 AITER_SHOWN_SINCE = 5  # before, the model runner multiplied and the printed flag did not show it
 AITER_SPARES_GIVEN_SINCE = 19
-
-DRAFTS_RUNNING = 48  # max_running_requests under speculation where it is not given; set after the fraction
 
 
 class Rule(BaseModel):
@@ -85,6 +84,7 @@ def automatic(stated: Stated) -> Automatic:
     used, used_rule = _used(stated, fraction)
     count, top = (len(sizes.sizes), sizes.top) if sizes else (0, None)
     per_rank = chunk.value // stated.attn_dp_size
+    assumed = rules_of(stated.release).speculation_requests  # set after the fraction
     graph_flags = stated.cuda_graph_max_bs is not None or stated.cuda_graph_bs is not None
     rules = (
         _rule("mem_fraction_static", f"{fraction:.6g}", fraction_rule, stated.mem_fraction_static is not None),
@@ -96,7 +96,7 @@ def automatic(stated: Stated) -> Automatic:
         _rule("decode graph", decode.kind, decode.rule),
         _rule("prefill graph", prefill.kind, prefill.rule),
         *([_rule("prefill graph sizes", f"{count:,}", f"up to {sizes.top:,} tokens: {sizes.rule}")] if sizes else []),
-        *([_rule("max_running_requests", f"{DRAFTS_RUNNING}", "speculation, where it is not given")]
+        *([_rule("max_running_requests", f"{assumed}", "speculation, where it is not given")]
           if stated.speculative_algorithm is not None and stated.max_running_requests is None else []),
     )  # fmt: skip
     return Automatic(

@@ -17,9 +17,9 @@ from sizing.memory.loaded import Loaded
 from sizing.memory.multimodal import is_multimodal
 from sizing.memory.reserve import FEWEST_TOKENS, FLOOR_ABOVE_MIB, FLOOR_MIB, META_MIB, MIB_PER_RANK, MIB_PER_TOKEN
 from sizing.memory.stated import Stated
+from sizing.releases.rules import rules_of
 
-MM_SINCE = 18
-MM_CACHE_MIB, MM_FEATURE_MIB = 100, 1024  # SGLANG_VLM_CACHE_SIZE_MB, SGLANG_MM_FEATURE_CACHE_MB unset
+MM_FEATURE_MIB = 1024  # SGLANG_MM_FEATURE_CACHE_MB unset
 ON_GPU = ("cuda_ipc", "cuda_vmm")
 
 # The band: GiB, and GiB for each GiB of weights.
@@ -153,8 +153,9 @@ def _slack(stated: Stated, free: float, fraction: float, post_capture: bool) -> 
 
 
 def _multimodal(stated: Stated, transport: str) -> tuple[float, str]:
-    if stated.minor < MM_SINCE or not is_multimodal(stated):
+    cache_mib = rules_of(stated.release).multimodal_cache_mib
+    if not cache_mib or not is_multimodal(stated):
         return 0.0, "none"
     if transport in ON_GPU:
-        return (MM_CACHE_MIB + MM_FEATURE_MIB) / 1024, f"embedding cache and {transport} transport"
-    return MM_CACHE_MIB / 1024, "embedding cache"
+        return (cache_mib + MM_FEATURE_MIB) / 1024, f"embedding cache and {transport} transport"
+    return cache_mib / 1024, "embedding cache"

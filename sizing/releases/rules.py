@@ -73,8 +73,8 @@ class Rules(BaseModel):
     reads_checkpoint_dtype: bool
     """Whether the checkpoint's mamba_ssm_dtype counts where --mamba-ssm-dtype is not given."""
     reads_conv_dtype: bool
-    reserves_multimodal: bool
-    """Whether a multimodal model's embedding cache comes off rest."""
+    multimodal_cache_mib: int
+    """A multimodal model's embedding cache, which comes off rest [MiB]: SGLANG_VLM_CACHE_SIZE_MB."""
     drafts: DraftRule
     """How the draft states of plain speculation are charged."""
     drafts_by_ratio_only: bool
@@ -176,7 +176,7 @@ FIRST = Rules(
     ssm_dtypes=("float32", "bfloat16"),
     reads_checkpoint_dtype=False,
     reads_conv_dtype=False,
-    reserves_multimodal=False,
+    multimodal_cache_mib=0,
     drafts="in every slot",
     drafts_by_ratio_only=False,
     drafts_over_dp=True,
@@ -408,7 +408,7 @@ CHANGES: tuple[Change, ...] = (
     _since("0.5.17", "--dcp-size takes speculation.", dcp_speculates=True),
     _since("0.5.17", "The draft KV pool spans dcp_size times the rows.", draft_pool_spans_dcp=True),
     _since("0.5.18", "The KV heads of a rank follow tp // dcp_size; until then tp.", kv_heads_follow_dcp=True),
-    _since("0.5.18", "The 100 MiB cache of a multimodal model come off rest.", reserves_multimodal=True),
+    _since("0.5.18", "The 100 MiB cache of a multimodal model comes off rest.", multimodal_cache_mib=100),
     _since(
         "0.5.20",
         "The GDN ring is fixed: one for each running request and one more, --linear-replayssm-cache-len long. KDA "

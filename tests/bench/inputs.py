@@ -32,14 +32,16 @@ WATCH = """() => {
     channel.port2.postMessage(null);
   });
   // Where a still stands, Plotly later draws the same below it: nothing that is seen changes.
-  const seen = ({ target }) => {
+  const seen = ({ target, type, oldValue }) => {
+    if (type === 'characterData' && oldValue === target.data) return false;
     const element = target.nodeType === Node.ELEMENT_NODE ? target : target.parentElement;
     const figure = element?.closest('[data-figure]');
     return !figure?.still || element.closest('.still');
   };
+  const texts = { characterData: true, characterDataOldValue: true };
   window.changed = 0;
   new MutationObserver((changes) => changes.some(seen) && painted())
-    .observe(main, { childList: true, characterData: true, subtree: true, attributes: true, attributeFilter });
+    .observe(main, { childList: true, subtree: true, attributes: true, attributeFilter, ...texts });
   addEventListener('keydown', (event) => { window.pressed = event.timeStamp; window.changed = 0; }, true);
 }"""
 SETTLED = "(quiet) => window.changed > window.pressed && performance.now() - window.changed > quiet"
