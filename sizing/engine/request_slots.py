@@ -1,8 +1,8 @@
 """Slots to requests and back: the mamba clamp K // S, the fewest slots C x S, and the slot to keep free beside them.
 
 Every page, answer, log and server asks here. A rule by which requests take other slots than S each is written here
-alone: a field of `RequestSlots`, set in `request_slots_of`, and what `requests` and `slots` make of it. What S itself is
-made of stands in slots_per_request.py, and most rules are about that.
+alone: a field of `RequestSlots`, set in `request_slots_of`, and what `requests` and `slots` make of it. Most rules are
+about S itself: what it is made of stands in slots_per_request.py.
 
 Source: engine-sizing.md section 7 (`resolve_max_num_reqs`).
 """
