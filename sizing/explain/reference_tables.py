@@ -582,8 +582,8 @@ _NOT_MODELLED = (
     ),
     (
         "Inkling",
-        "Its ratio defaults to 0.1 and its short convolutions are not cut into slots like these.",
-        "Nothing on these pages applies.",
+        "It has a window pool beside the full one, its ratio defaults to 0.1, and a request keeps a window of rows.",
+        "Balance computes both pools; the specification's r* formula does not apply.",
     ),
     (
         "how rest comes about",
