@@ -13,7 +13,7 @@ from sizing.engine.limits import LimitName
 from sizing.engine.requests import asked_divisor, requests_asked, requests_charged
 from sizing.engine.slots import is_pinned, pin_divisor, pin_is_ignored, ratio_is_ignored
 from sizing.engine.split import Split
-from sizing.explain.hardware_words import no_fit_headline, no_fit_words
+from sizing.explain.hardware_words import lever_words, no_fit_headline, no_fit_words
 from sizing.explain.launch_flags import flags
 from sizing.releases.flags import PIN, REQUESTS
 from sizing.releases.rules import BLOCK_KIND, rules_of
@@ -217,14 +217,14 @@ def advice(sizing: Sizing) -> tuple[Advice, ...]:
 
 
 def _free_lever(sizing: Sizing) -> Advice | None:
-    if not sizing.gib_more:
+    """What to look for in the boot log; an estimate says itself what is free, over the memory figure."""
+    if not sizing.gib_more or lever_words(sizing):
         return None
     return Advice(
         topic="Free lever first: --mem-fraction-static",
         text="Look at “Memory pool end. avail mem” in the boot log. If tens of GiB are idle there, raise "
-        f"--mem-fraction-static before touching the split: each GiB of rest adds about "
-        f"{requests_text(sizing.gib_more)} at the best split. "
-        "Check once that graph capture still fits.",
+        "--mem-fraction-static and size the split anew with the rest of that boot: each GiB of rest adds about "
+        f"{requests_text(sizing.gib_more)} at the best split. Check once that graph capture still fits.",
     )
 
 
