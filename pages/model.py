@@ -191,7 +191,9 @@ def _words(scenario: Scenario, geometry: Geometry, steps: Any, *, own: bool) -> 
         found = entry_of(scenario.model)
         notes = f" Notes: {'; '.join(found.notes)}." if found.notes else ""
         parts.append(
-            plain(f"How sure: {VERIFICATION_MEANS[found.verification]}. Sources: {'; '.join(found.sources)}.{notes}")
+            plain(
+                f"Configuration: {VERIFICATION_MEANS[found.verification]}. Sources: {'; '.join(found.sources)}.{notes}"
+            )
         )
         if agrees := within_printed(scenario):
             parts.append(plain(agrees))

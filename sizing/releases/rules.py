@@ -408,7 +408,7 @@ CHANGES: tuple[Change, ...] = (
     _since("0.5.17", "--dcp-size takes speculation.", dcp_speculates=True),
     _since("0.5.17", "The draft KV pool spans dcp_size times the rows.", draft_pool_spans_dcp=True),
     _since("0.5.18", "The KV heads of a rank follow tp // dcp_size; until then tp.", kv_heads_follow_dcp=True),
-    _since("0.5.18", "The 100 MiB cache of a multimodal model come off rest.", reserves_multimodal=True),
+    _since("0.5.18", "The 100 MiB cache of a multimodal model comes off rest.", reserves_multimodal=True),
     _since(
         "0.5.20",
         "The GDN ring is fixed: one for each running request and one more, --linear-replayssm-cache-len long. KDA "
