@@ -36,10 +36,12 @@ from sizing.figures import (
 EXPLORED = {"name", "L", "split", "mamba_full_memory_ratio", "max_mamba_cache_size"}
 ORIGIN = (
     "This is the worked example of the specification, Kimi-K3 at TP8 with fp8 KV: its bytes are the model's, its rest "
-    "that of the boot log printed there. Put your own numbers in the sidebar."
+    "is fitted to the boot log printed there, which names no model; Kimi-K3's bytes reproduce its lines. Put your own "
+    "numbers in the sidebar."
 )
+ONE_RANK = "Slots, tokens and GiB are those of one rank. "
+EACH_RANK = "Slots, tokens, GiB and requests are those of one attention-DP rank, unless the deployment is named. "
 SCOPE = (
-    "Slots, tokens and GiB are those of one rank. Requests are the deployment's, under attention DP those of one rank. "
     "For requests of many lengths and for idle sessions see Traffic; what is not modelled, such as prefix checkpoints, "
     "stands in Reference."
 )
@@ -99,8 +101,8 @@ def under(sizing: Sizing, safe: Sizing, one: UnifiedView | None, found: Recommen
     yield Fold("The working, with your numbers, and the specification beside the engine", folded(safe))
     if found is not None:
         lines = filter(None, (environment(scenario), launch_flags(sizing, found)))
-        whole = (plain(why_words(sizing, found)), *map(code, lines))
-        yield Fold("The whole launch command, and why this flag", "\n\n".join(whole))
+        whole = (plain(why_words(sizing, found) or found.reason), *map(code, lines))
+        yield Fold("Launch flags, besides the model and the network, and why", "\n\n".join(whole))
 
 
 def unified_words(one: UnifiedView) -> tuple[str, ...]:
@@ -112,11 +114,12 @@ def unified_words(one: UnifiedView) -> tuple[str, ...]:
 def below(sizing: Sizing) -> str:
     """What applies now, the limits and what turns the verdict, as one piece: each piece costs time at every move."""
     told = "\n".join(f"- **{plain(item.topic)}.** {plain(item.text)}" for item in advice(sizing))
+    scope = f"{EACH_RANK if sizing.scenario.attn_dp_size > 1 else ONE_RANK}{SCOPE}"
     return "\n\n".join(
         (
             *(("## What applies now", told) if told else ()),
             *limits_and_flips(sizing),
-            plain(f"{ORIGIN} {SCOPE}" if sizing.scenario.differences().keys() <= EXPLORED else SCOPE),
+            plain(f"{ORIGIN} {scope}" if sizing.scenario.differences().keys() <= EXPLORED else scope),
         )
     )
 

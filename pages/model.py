@@ -173,6 +173,7 @@ def _show(first: DeltaGenerator, scenario: Scenario, geometry: Geometry, given: 
 def _words(scenario: Scenario, geometry: Geometry, steps: Any, *, own: bool) -> list[str]:
     """Formulas, bytes by TP width, what the file says, and how sure the entry is."""
     rows = at_widths(geometry, scenario.mamba_ssm_dtype, scenario.mamba_conv_dtype, scenario.kv_cache_dtype)
+    ssm = f"{plain(scenario.mamba_ssm_dtype)} SSM and " if any(row.ssm for row in rows) else ""
     asks = ", ".join(
         f"{field} {count(value) if isinstance(value, int) else value}" for field, value in suggested(geometry).items()
     )
@@ -182,7 +183,7 @@ def _words(scenario: Scenario, geometry: Geometry, steps: Any, *, own: bool) -> 
             ("quantity", "formula", "numbers", "result"),
             ((step.quantity, step.formula, step.numbers, step.result) for step in steps),
         ),
-        f"## By TP width, {plain(scenario.mamba_ssm_dtype)} SSM and {plain(scenario.kv_cache_dtype)} KV, one rank",
+        f"## By TP width, {ssm}{plain(scenario.kv_cache_dtype)} KV, one rank",
         _widths_table(rows),
         plain(f"Without flags the checkpoint itself asks for {asks}. {' '.join(geometry.notes)}"),
     ]
@@ -191,8 +192,7 @@ def _words(scenario: Scenario, geometry: Geometry, steps: Any, *, own: bool) -> 
         notes = f" Notes: {'; '.join(found.notes)}." if found.notes else ""
         parts.append(
             plain(
-                f"How sure: {found.verification}, {VERIFICATION_MEANS[found.verification]}. Sources: "
-                f"{'; '.join(found.sources)}.{notes}"
+                f"Configuration: {VERIFICATION_MEANS[found.verification]}. Sources: {'; '.join(found.sources)}.{notes}"
             )
         )
         if agrees := within_printed(scenario):

@@ -136,7 +136,7 @@ def test_a_server_with_one_buffer_is_read_once(page: AppTest, monkeypatch: pytes
         page.text_input(key="L").set_value(L)
         said = words(page.run())
     assert len(read) == 1
-    assert "# 94 requests run under unified memory at L = 16,384, 94 in the static split." in said
+    assert "# 94 requests run under unified memory at L = 16,384, 94 in the static split as set, " in said
     assert "## Static beside unified memory" in said
     assert "| requests that run at L = 16,384 | 94 | 94 |" in said
     assert "--enable-unified-memory\n--mamba-full-memory-ratio 1.1773" in said

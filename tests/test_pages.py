@@ -193,7 +193,7 @@ def test_rest_that_is_emptied_is_the_deployments_own(balance: AppTest) -> None:
     page = balance.text_input(key="rest_gib").set_value("40").run()
     assert "Typed in: 40 GiB." in sources(page)
     page = page.text_input(key="rest_gib").set_value("").run()
-    assert "The worked example's own log: 28.529 GiB." in sources(page)
+    assert "Fitted to the published log: 28.529 GiB." in sources(page)
     assert not page.error
 
 

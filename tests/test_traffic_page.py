@@ -46,7 +46,7 @@ def test_it_opens_on_traffic_that_is_called_synthetic(opened: AppTest) -> None:
     """A worked example from a shape, labelled, with the core's own headline and flag."""
     assert not opened.exception
     traffic = expected(Workload())
-    assert "Synthetic traffic, made from the shape “chat”, until you give your own requests." in said(opened)
+    assert "Synthetic traffic, made from the shape “chat”, not from requests of yours." in said(opened)
     assert f"# {words.headline(traffic)}" in said(opened)
     best = traffic.way("best for this traffic")
     assert best is not None
@@ -68,7 +68,7 @@ def test_another_shape_and_risk(opened: AppTest) -> None:
     app.text_input(key="traffic_risk_percent").set_value("5").run()
     traffic = expected(Workload(shape="agent", risk_percent=5))
     assert f"# {words.headline(traffic)}" in said(app)
-    assert "5 % risk" in words.headline(traffic)
+    assert "at most 5 % of the time" in words.headline(traffic)
 
 
 def test_own_numbers_of_a_log_normal() -> None:
@@ -176,12 +176,20 @@ def test_the_command_says_the_same(sizing_command: Run) -> None:
 @pytest.mark.parametrize(
     ("stated", "sentence"),
     [
-        ({}, "51 requests of this traffic run at 1 % risk, the best split runs 77, 78 with no slot to spare."),
+        (
+            {},
+            "51 requests of this traffic run with KV overflowing at most 1 % of the time; "
+            "the best split runs 77, 78 with no slot to spare.",
+        ),
         (
             {"max_mamba_cache_size": 386},
-            "77 requests of this traffic run at 1 % risk, and no split with a slot to spare runs more.",
+            "77 requests of this traffic run with KV overflowing at most 1 % of the time; "
+            "no split with a slot to spare runs more.",
         ),
-        ({"max_mamba_cache_size": 390}, "78 requests of this traffic run at 1 % risk, and no split runs more."),
+        (
+            {"max_mamba_cache_size": 390},
+            "78 requests of this traffic run with KV overflowing at most 1 % of the time; no split runs more.",
+        ),
     ],
 )
 def test_the_headline_says_what_the_spare_slot_costs(stated: dict[str, int], sentence: str) -> None:

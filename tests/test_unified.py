@@ -219,7 +219,7 @@ def test_words() -> None:
     static = Scenario()
     assert "does not help here: K // S = 51" in in_words(static, split_of(static))[0]
     long = Scenario(L=65_536)
-    assert "helps: 26 requests at L = 65,536 instead of 17." in in_words(long, split_of(long))[0]
+    assert "runs 26 requests at L = 65,536; the static split 17 as set." in in_words(long, split_of(long))[0]
     assert all("rests on reading" in in_words(one, split_of(one))[-1] for one in (static, long))
     ring = Scenario(L=65_536, D=4, replayssm="spec", max_running_requests=20)
     assert any("builds no ring" in words for words in in_words(ring, split_of(ring)))

@@ -28,7 +28,17 @@ from sizing.engine.resolve import resolve
 from sizing.engine.resolved import Rank
 from sizing.engine.slots import slots_taken
 from sizing.engine.split import Split
-from sizing.scenario.inputs import DEFAULT_RATIO, FIELDS, MAX_D, MAX_DCP, MAX_L, MAX_REST_GIB, Scenario, changed
+from sizing.scenario.inputs import (
+    DEFAULT_RATIO,
+    FIELDS,
+    MAX_D,
+    MAX_DCP,
+    MAX_L,
+    MAX_REST_GIB,
+    Scenario,
+    changed,
+    flag_text,
+)
 from sizing.specification import PoolName, binding_pool
 
 KEPT = 128  # scenarios whose ranks are kept, 50 KB each: what readers move most, L and the ratio, asks for none anew
@@ -91,8 +101,10 @@ def _factor_text(factor: float | None) -> str:
 def flips_words(sizing: Sizing, found: Sequence[Flip]) -> str:
     """What the rows say, in a sentence or two."""
     none = [_unturned(turn) for turn in found if not turn.then]
-    at = f"Below: for each input alone, the value at which the {_other(sizing)} is. " if len(none) < len(found) else ""
-    rest = f"{'Nothing else' if at else 'Nothing'} turns it: {', '.join(none)}." if none else ""
+    other = _other(sizing)
+    at = f"Below: what would make the {other} the limit, one input changed alone. " if len(none) < len(found) else ""
+    so = "does not" if at else f"does not make the {other} the limit"
+    rest = f"Changing {', '.join(none)} alone {so}." if none else ""
     return f"The {short_pool_now(sizing)} is short first. {at}{rest}".strip()
 
 
@@ -139,8 +151,9 @@ def _slots(sizing: Sizing) -> Flip:
         return Flip(quantity="S", now=str(sizing.S), flips_at="S is 1 without radix cache", then="")
     found = _ranks_by_slots(_held(sizing.scenario))
     for S in sorted(found.keys() - {sizing.S}, key=lambda S: abs(S - sizing.S)):
-        if any(_flips_to_other(sizing, rank) for rank in found[S]):
-            return _flip(sizing, "S", str(sizing.S), str(S))
+        for words, rank in found[S]:
+            if _flips_to_other(sizing, rank):
+                return _flip(sizing, "S", str(sizing.S), f"{S} ({words})" if words else str(S))
     reached = ", ".join(str(S) for S in sorted(found.keys() - {sizing.S}))
     return _flip(sizing, "S", str(sizing.S), None, f"none of {reached}" if reached else "cannot be changed here")
 
@@ -153,13 +166,17 @@ def _held(scenario: Scenario) -> Scenario:
 
 
 @lru_cache(maxsize=KEPT)
-def _ranks_by_slots(held: Scenario) -> dict[int, list[Rank | None]]:
-    """Every S that the strategies make, with its ranks; None for one that does not start."""
-    found: dict[int, list[Rank | None]] = {}
+def _ranks_by_slots(held: Scenario) -> dict[int, list[tuple[str, Rank | None]]]:
+    """Every S that the strategies make, with the flags and the rank of each way; None for one that does not start."""
+    found: dict[int, list[tuple[str, Rank | None]]] = {}
     for values, skip in product(STRATEGIES, (held.skip_decode_lock, not held.skip_decode_lock)):
         other = held.model_copy(update={**values, "skip_decode_lock": skip})
+        news = [
+            name for name in ("skip_decode_lock", *values) if getattr(other, name) not in (False, getattr(held, name))
+        ]
+        words = " ".join(flag_text(name, getattr(other, name), held.release) for name in news)
         with suppress(RefusedError):
-            found.setdefault(resolve(other).S, []).append(_rank(other))
+            found.setdefault(resolve(other).S, []).append((words, _rank(other)))
     return found
 
 

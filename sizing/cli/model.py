@@ -74,7 +74,8 @@ def _lines(geometry: Geometry, widths: Widths, answer: ModelAnswer) -> list[str]
         *aligned([(step.quantity, step.result, f"{step.formula}: {step.numbers}") for step in steps]),
     ]
     if isinstance(answer.token_equiv, float):
-        lines.append(f"  token_equiv {number(answer.token_equiv)} tokens per slot ({ssm} SSM, {kv} KV, TP{tp})")
+        dtypes = f"{ssm} SSM, {kv} KV" if state_bytes(geometry, tp, ssm, widths.conv).ssm else f"{kv} KV"
+        lines.append(f"  token_equiv {number(answer.token_equiv)} tokens per slot ({dtypes}, TP{tp})")
     if widths.pp_size > 1:
         across = stages(geometry, widths.pp_size)
         most = most_kv_bytes(geometry, across, tp, kv, dcp)

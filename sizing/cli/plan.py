@@ -100,7 +100,7 @@ def _as_table(sizing: Sizing) -> str:
     parts += ["", "what SGLang sets by itself, and by which rule:", *aligned(by_itself)] if by_itself else []
     if found and not one:
         parts += ["", f"set: {found.flag}", *([f" or: {' '.join(found.alternative)}"] if found.alternative else [])]
-        parts += [found.reason, *filter(None, [why_words(sizing, found)])]
+        parts += filter(None, [why_words(sizing, found)])  # its reason stands in the first line
     parts += ["", *aligned((UNIFIED_COLUMNS, *one.rows)), f"set: {one.flag}"] if one else []
     parts += ["", *[f"{item.topic}. {item.text}" for item in advice(safe)]]
     return "\n".join(parts)

@@ -185,10 +185,11 @@ def best_unified(scenario: Scenario) -> UnifiedBest | None:
     return UnifiedBest(ratio, found.runs, found.label)
 
 
-def in_words(scenario: Scenario, split: Split) -> tuple[str, ...]:
+def in_words(scenario: Scenario, split: Split, elsewhere: str = "") -> tuple[str, ...]:
     """Static beside unified in sentences: whether it helps, why, which ratio to set, and what this rests on.
 
-    Raises RefusedError like `unified`.
+    `elsewhere` is what the static split runs at its best, as the end of a clause, where that is more. Raises
+    RefusedError like `unified`.
     """
     found, S = unified(scenario, split.slots), resolve(scenario).S
     if found.refusal:
@@ -201,9 +202,9 @@ def in_words(scenario: Scenario, split: Split) -> tuple[str, ...]:
         )
     elif found.runs > split.runs:
         first = (
-            f"Unified memory helps: {requests_text(found.runs)} at L = {L} instead of {count(split.runs)}. KV binds "
-            f"the static split; a running request holds {found.held} of the {S} slots reserved for it, and the others "
-            "become KV."
+            f"Unified memory runs {requests_text(found.runs)} at L = {L}; the static split {count(split.runs)} as set"
+            f"{elsewhere}. KV binds the static split as set; a running request holds {found.held} of the {S} slots "
+            "reserved for it, and the others become KV."
         )
     elif split.clamp == split.runs:
         first = (

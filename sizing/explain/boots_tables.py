@@ -3,6 +3,7 @@
 from statistics import median
 
 from sizing.basics.units import count, number
+from sizing.explain.hardware_words import NOT_CHECKED
 from sizing.explain.reference_tables import Table
 from sizing.memory.boots import BOOTS, PRINTED, Boot, Printed
 
@@ -19,8 +20,8 @@ def boots_table() -> Table:
         rows=tuple(_boot(boot) for boot in BOOTS),
         note=(
             f"On discrete GPUs the error is {median(errors):.1%} at the median and {max(errors):.1%} at worst. The "
-            "overheads were read from partly the same boots, so the errors are somewhat in-sample; no hybrid on NVIDIA "
-            "at TP 4 or 8 is among them, none with attention DP, stages or speculation. The repositories of the public "
+            "overheads were read from partly the same boots, so the errors are somewhat in-sample; "
+            f"{NOT_CHECKED}. The repositories of the public "
             "logs are not known. GB10 is unified memory: what was free there is given, not estimated."
         ),
     )  # fmt: skip

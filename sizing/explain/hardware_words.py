@@ -23,6 +23,10 @@ def gpus_words(scenario: Scenario) -> str:
     return f"{gpus} GPUs of {count(scenario.gpu_memory_mib or 0)} MiB"
 
 
+# Of the public boots in sizing/memory/boots.py.
+NOT_CHECKED = "no hybrid on NVIDIA at TP 4 or 8 is among them, none with attention DP, stages or speculation"
+
+
 def no_fit_headline(scenario: Scenario) -> str:
     """By how much weights do not fit; empty where they do, by the estimate itself."""
     missing = missing_words(rest_of(scenario))

@@ -4,7 +4,7 @@ from sizing.answers.band import at_low_end
 from sizing.answers.optimum import Optimum
 from sizing.answers.recommended import SPARE_WHY, Recommended, Ways, ways
 from sizing.answers.solve import Sizing
-from sizing.basics.units import count, requests_text, rest_text, stated_ratio_text
+from sizing.basics.units import count, requests_text, stated_ratio_text
 from sizing.engine.slots import pin_divisor
 from sizing.releases.flags import PIN, RATIO, REQUESTS
 from sizing.releases.rules import EAGLE_KIND, Rules, rules_of
@@ -37,9 +37,7 @@ def flags(sizing: Sizing) -> Flags | None:
     """
     safe = at_low_end(sizing)
     if safe is not sizing:
-        found = flags(safe)
-        rest = f"Chosen for the low end of the estimate, {rest_text(safe.scenario.rest_gib)}. "
-        return found and found.model_copy(update={"why": f"{rest}{found.why}"})
+        return flags(safe)
     best, both = sizing.optimum, ways(sizing)
     if best is None or both is None:
         return None
@@ -185,17 +183,16 @@ def _lines(words: list[str]) -> str:
 
 
 def _own_context(scenario: Scenario) -> bool:
-    """Whether --context-length was stated: the model's own, or the example's, needs no flag."""
+    """Whether --context-length must be said: the model's own needs no flag, nor the default where that is not known."""
     own = geometry_of(scenario.model).context_length if scenario.model else None
-    return scenario.context_length not in (own, DEFAULTS["context_length"])
+    return scenario.context_length != (own or DEFAULTS["context_length"])
 
 
 def _sizes(scenario: Scenario, rules: Rules) -> list[str]:
     words = []
     if scenario.attn_dp_size > 1:
         words.append(rules.dp_flags.format(n=scenario.attn_dp_size))
-    if scenario.attention == "GQA" or scenario.attn_dp_size > 1 or _set(scenario, ["tp_size"]):
-        words.append(flag_text("tp_size", scenario.tp_size))
+    words.append(flag_text("tp_size", scenario.tp_size))
     if _own_context(scenario):
         words.append(flag_text("context_length", scenario.context_length))
     return words

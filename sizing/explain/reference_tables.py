@@ -406,7 +406,7 @@ _GLOSSARY = (
     (
         "state pool",
         "Memory for the recurrent state of the linear-attention layers, cut into slots at startup. It caps "
-        "how many requests run at once and fails hard when it is too small.",
+        "how many requests run at once: those beyond it wait, however short they are.",
         "GiB per rank",
     ),
     (
@@ -551,9 +551,10 @@ _GLOSSARY = (
     ("GiB, “GB”", "1 GiB = 1,073,741,824 bytes. The engine's logs write GB and mean GiB.", NOTHING),
     (
         "per rank, per deployment",
-        "A rank is one GPU. Bytes, slots and KV rows are per rank; under TP, PP and DCP all ranks serve the "
-        "same requests, so requests count for the deployment. Under attention DP each rank serves its own: the "
-        "deployment runs attn_dp_size times as many, and the flags are divided by it.",
+        "A rank is one GPU; under attention DP it is the tp_size / attn_dp_size GPUs that serve the same requests, and "
+        "its bytes are those of each of them. Bytes, slots and KV rows are per rank; under TP, PP and DCP all ranks "
+        "serve the same requests, so requests count for the deployment. Under attention DP each rank serves its own: "
+        "the deployment runs attn_dp_size times as many, and the flags are divided by it.",
         NOTHING,
     ),
 )
@@ -565,7 +566,7 @@ def not_modelled() -> Table:
         title="What this tool does not model",
         columns=("not modelled", "what it changes", "what to do"),
         rows=_NOT_MODELLED,
-        note="Figures: runs of SGLang 0.5.23's own sizing functions, without a GPU.",
+        note="What the engine does: docs/engine, by release.",
     )
 
 
@@ -582,8 +583,8 @@ _NOT_MODELLED = (
     ),
     (
         "Inkling",
-        "Its ratio defaults to 0.1 and its short convolutions are not cut into slots like these.",
-        "Nothing on these pages applies.",
+        "It has a window pool beside the full one, its ratio defaults to 0.1, and a request keeps a window of rows.",
+        "Balance computes both pools; the specification's r* formula does not apply.",
     ),
     (
         "how rest comes about",

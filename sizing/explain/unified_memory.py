@@ -112,9 +112,10 @@ def unified_view(sizing: Sizing) -> UnifiedView | None:
     split, scenario = sizing.now, sizing.scenario
     if isinstance(split, Refusal):
         return None
+    elsewhere = _static_elsewhere(sizing, split)
     try:
         found = unified(scenario, split.slots)
-        best, sentences = best_unified(scenario), in_words(scenario, split)
+        best, sentences = best_unified(scenario), in_words(scenario, split, elsewhere)
     except RefusedError:
         return None
     runs = found.runs if found.refusal is None and found.label >= scenario.L else 0
@@ -129,9 +130,18 @@ def unified_view(sizing: Sizing) -> UnifiedView | None:
         rows=tuple(_rows(sizing, split, found, best, runs)),
         flags=(FLAG, *((ratio,) if ratio else ())),
         headline=f"{requests_text(runs)} {'runs' if runs == 1 else 'run'} under unified memory at L = "
-        f"{count(scenario.L)}, {count(split.runs)} in the static split.",
+        f"{count(scenario.L)}, {count(split.runs)} in the static split{f' as set{elsewhere}' if elsewhere else ''}.",
         numbers=f"{count(runs)} → {count(most)} run" if better else f"{count(runs)} run, and no ratio runs more",
     )
+
+
+def _static_elsewhere(sizing: Sizing, split: Split) -> str:
+    """What the static split runs at its best, as the end of a clause; empty where that is no more than as set."""
+    best = sizing.optimum
+    if best is None or best.runs <= split.runs:
+        return ""
+    where = "with another pin" if best.ratio is None else f"at r = {ratio_text(best.ratio)}"
+    return f", {count(best.runs)} {where}"
 
 
 def _rows(

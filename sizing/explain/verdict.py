@@ -13,13 +13,13 @@ from sizing.engine.limits import LimitName
 from sizing.engine.requests import asked_divisor, requests_asked, requests_charged
 from sizing.engine.slots import is_pinned, pin_divisor, pin_is_ignored, ratio_is_ignored
 from sizing.engine.split import Split
-from sizing.explain.hardware_words import no_fit_headline, no_fit_words
+from sizing.explain.hardware_words import NOT_CHECKED, lever_words, no_fit_headline, no_fit_words
 from sizing.explain.launch_flags import flags
 from sizing.releases.flags import PIN, REQUESTS
 from sizing.releases.rules import BLOCK_KIND, rules_of
 from sizing.scenario.from_model import draft_bytes, geometry_of
 from sizing.scenario.inputs import Scenario, widths_of
-from sizing.scenario.rest import asked_for, condition
+from sizing.scenario.rest import ENDS, asked_for, condition
 from sizing.specification import FRAGILE_RATIO
 
 # A choice of ours: "L is uncertain" (compute-mamba-ratio.md, Caveats, "Asymmetry") is said within a tenth of balance.
@@ -196,6 +196,7 @@ def advice(sizing: Sizing) -> tuple[Advice, ...]:
     """What applies now, the free lever first (compute-mamba-ratio.md, Procedure and Caveats; engine-sizing.md)."""
     rules = (
         _free_lever,
+        _estimate,
         _fragile,
         _no_spare,
         _dcp,
@@ -217,15 +218,23 @@ def advice(sizing: Sizing) -> tuple[Advice, ...]:
 
 
 def _free_lever(sizing: Sizing) -> Advice | None:
-    if not sizing.gib_more:
+    """What to look for in the boot log; an estimate says itself what is free, over the memory figure."""
+    if not sizing.gib_more or lever_words(sizing):
         return None
     return Advice(
         topic="Free lever first: --mem-fraction-static",
         text="Look at “Memory pool end. avail mem” in the boot log. If tens of GiB are idle there, raise "
-        f"--mem-fraction-static before touching the split: each GiB of rest adds about "
-        f"{requests_text(sizing.gib_more)} at the best split. "
-        "Check once that graph capture still fits.",
+        "--mem-fraction-static and size the split anew with the rest of that boot: each GiB of rest adds about "
+        f"{requests_text(sizing.gib_more)} at the best split. Check once that graph capture still fits.",
     )
+
+
+def _estimate(sizing: Sizing) -> Advice | None:
+    """What the band of an estimate rests on; said of the low end too, for which flags are chosen."""
+    if sizing.scenario.rest_source not in ("estimated", *ENDS):
+        return None
+    text = f"Its band comes from public boots: {NOT_CHECKED}. A boot log of the same flags makes rest exact."
+    return Advice(topic="rest is an estimate", text=text)
 
 
 def _fragile(sizing: Sizing) -> Advice | None:
@@ -321,8 +330,9 @@ def _uncertain(sizing: Sizing) -> Advice | None:
         return None
     return Advice(
         topic="If L is uncertain, bias r up",
-        text=f"Clamp {count(now.clamp)} and cap {count(now.kv_cap)} are close. The state pool is reserved for the "
-        "worst case and fails hard; KV degrades by retraction. When L varies, err towards more state.",
+        text=f"Clamp {count(now.clamp)} and cap {count(now.kv_cap)} are close. Too few slots make "
+        "requests wait all the time; too little KV makes the engine retract one now and then. When L varies, err "
+        "towards more state.",
     )
 
 
@@ -359,7 +369,8 @@ def _draft_kv(sizing: Sizing) -> Advice | None:
     else:
         text = (
             f"{algorithm} adds int(KV bytes x draft layers / full-attention layers) to every token (+4 % with one "
-            f"draft layer and 24 full layers){_own_head(scenario)}. Enter it as draft KV bytes; for NGRAM choose NGRAM."
+            f"draft layer and 24 full layers){_own_head(scenario)}. Type it in as draft KV bytes. "
+            "NGRAM has no draft model: if that is what runs, choose it as the algorithm."
         )
     return Advice(topic="Draft KV is not counted", text=text)
 
@@ -466,8 +477,8 @@ def _ranks(sizing: Sizing) -> Advice | None:
     bytes_of = "" if scenario.model else " Give the bytes of a rank at its attention TP width, tp_size / attn_dp_size."
     return Advice(
         topic="Attention DP",
-        text=f"Each of {ranks} ranks has pools of its own, and this page shows one of them. {flags}the flags are for "
-        f"the deployment as SGLang {scenario.release} reads them.{bytes_of}",
+        text=f"Each of {ranks} ranks has pools of its own, and these numbers are of one of them. {flags}the flags "
+        f"are for the deployment as SGLang {scenario.release} reads them.{bytes_of}",
     )
 
 

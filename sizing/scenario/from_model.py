@@ -21,7 +21,7 @@ from sizing.models.geometry import (
     ring_bytes_per_request,
     state_bytes,
 )
-from sizing.models.kv import Dsa, SlidingGqa
+from sizing.models.kv import SWA_FULL_TOKENS_RATIO, Dsa, SlidingGqa
 from sizing.models.pipeline import charged_bytes, most_kv_layers, stages
 from sizing.models.reading import read_config
 from sizing.models.refusal import ModelRefusedError
@@ -290,7 +290,7 @@ def stage_steps(geometry: Geometry, widths: Widths, fields: Mapping[str, Any]) -
             quantity="KV bytes per token, stage with most attention",
             formula="the row of its attention layers",
             numbers=f"{kv} of {len(geometry.kv_layers)} attention layers",
-            result=count(fields["kv_bytes_per_token"]),
+            result=count(_token_bytes(geometry, widths, fields)),
         ),
     )
 
@@ -309,13 +309,26 @@ def _family(geometry: Geometry) -> str:
     return "Mamba2" if geometry.family == "Mamba2" else "other"
 
 
+def _token_bytes(geometry: Geometry, widths: Widths, fields: Mapping[str, Any]) -> int:
+    """What a token costs on the stage with most of it, its default share of a window pool too [bytes per rank]."""
+    if isinstance(geometry.kv, SlidingGqa):
+        layers = most_kv_layers(stages(geometry, widths.pp_size))
+        return geometry.kv.row_bytes(layers, widths.attn_tp_size, widths.dcp_size, widths.kv)
+    return int(fields["kv_bytes_per_token"])
+
+
 def costs_in_words(name: str, geometry: Geometry, widths: Widths) -> tuple[str, str]:
     """What a slot and a token cost on one rank: a headline, and the price of the one in the other.
 
     Raises ModelRefusedError for widths that the model cannot have.
     """
-    bytes_here = filled(geometry, widths)
-    slot, row, dcp = bytes_here["state_bytes_per_slot"], bytes_here["kv_bytes_per_token"], widths.dcp_size
+    bytes_here, dcp = filled(geometry, widths), widths.dcp_size
+    slot, row = bytes_here["state_bytes_per_slot"], _token_bytes(geometry, widths, bytes_here)
+    windows = ""
+    if isinstance(geometry.kv, SlidingGqa):
+        windows = f" A token counts with its share of the window pool, {SWA_FULL_TOKENS_RATIO:g} of a row by default."
+    ssm = state_bytes(geometry, widths.attn_tp_size, widths.ssm, widths.conv).ssm
+    dtypes = f"{widths.ssm} SSM and {widths.kv} KV" if ssm else f"{widths.kv} KV"
     token, equiv = "a token", "token_equiv"
     if dcp > 1:
         token, equiv = f"a KV row of dcp_size {dcp} tokens", "token_equiv x dcp_size"
@@ -323,5 +336,5 @@ def costs_in_words(name: str, geometry: Geometry, widths: Widths) -> tuple[str, 
     price = f"One slot costs as much as {number(token_equiv(slot, row) * dcp)} KV tokens ({equiv})"
     return (
         f"{name}: a slot costs {count(slot)} bytes, {token} {count(row)} bytes on one rank at {spread}",
-        f"{layers_in_words(geometry)} {price}, at {widths.ssm} SSM and {widths.kv} KV.",
+        f"{layers_in_words(geometry)} {price}, at {dtypes}.{windows}",
     )

@@ -241,8 +241,8 @@ class Scenario(BaseModel):
         "rest",
         "What both pools share on one rank: free memory when the pools are sized, less the slack of "
         "--mem-fraction-static. From a boot log: `Load weight end` avail minus `Load weight begin` avail "
-        "x (1 - mem_fraction_static). The log's `avail mem` alone still contains that slack. Not stated, it is the "
-        "worked example's for that deployment, else estimated where a GPU is named.",
+        "x (1 - mem_fraction_static). The log's `avail mem` alone still contains that slack. Left empty: for the "
+        "worked example 28.529 GiB; with a GPU chosen, an estimate; else unknown.",
         group="Deployment",
         widget="own",
         unit="GiB per rank",
@@ -406,7 +406,7 @@ class Scenario(BaseModel):
     release: Release = _input(
         LATEST,
         "SGLang release",
-        "The release whose rules are followed; those between the listed ones were not read.",
+        "The release whose rules are followed.",
         group="Serving",
         no_flag="It is the engine's own version.",
     )

@@ -27,7 +27,7 @@ RestSource = Literal["typed in", "boot log", "estimated", "low end", "high end",
 # An end of the estimate's band stands for a rest that was stated: flags are chosen for it.
 STATED_SOURCES = ("typed in", "boot log", "low end", "high end")
 Checkpoint = Literal["auto", "bf16", "fp8", "mxfp4", "nvfp4"]
-EXAMPLE_REST_GIB = 28.529  # Kimi-K3 at TP8: the boot log quoted in compute-mamba-ratio.md
+EXAMPLE_REST_GIB = 28.529  # fitted to the boot log quoted in compute-mamba-ratio.md
 OTHER = "other"  # a GPU whose memory is stated
 # What a rest belongs to: it is not carried from one of these to another.
 OWN_DEPLOYMENT = (
@@ -86,7 +86,7 @@ class Rest(NamedTuple):
     @property
     def origin(self) -> str:
         """Where it comes from, in a word or two."""
-        names = {"boot log": "from your log", **ENDS, "worked example": "the worked example's own log"}
+        names = {"boot log": "from your log", **ENDS, "worked example": "fitted to the published log"}
         return names.get(self.source, self.source)
 
 

@@ -53,4 +53,4 @@ def _origin(scenario: Scenario, name: str) -> str:
     if scenario.model and name in FILLED:
         return "from the model"
     source = INPUTS[name].source
-    return str(getattr(scenario, source)) if source else "worked example"
+    return str(getattr(scenario, source)) if source else "default here"

@@ -101,13 +101,15 @@ def inputs_section(scenario: Scenario) -> Section:
     """What was set, then everything else that the numbers rest on."""
     stated, others = stated_inputs(scenario), other_inputs(scenario)
     if stated:
+        others_are = "Everything else that counts here:"
         first = paragraph("Set for this deployment; the specification's worked example is Kimi-K3 at TP8 with fp8 KV.")
         first += table((*INPUT_COLUMNS, "worked example"), _input_rows(stated), INPUT_WIDTHS, {1: "code"})
     else:
+        others_are = "What counts here:"
         first = paragraph(
             "This is the specification's worked example, Kimi-K3 at TP8 with fp8 KV: no input differs from it."
         )
-    rest = paragraph("Everything else that counts here:")
+    rest = paragraph(others_are)
     return Section(
         "Inputs", first + rest + table((*INPUT_COLUMNS, "from"), _input_rows(others), INPUT_WIDTHS, {1: "code"})
     )

@@ -35,7 +35,8 @@ def headline(traffic: Traffic) -> str:
 
 def _runs(traffic: Traffic) -> str:
     best, now = traffic.way("best for this traffic"), traffic.way("as set")
-    at, where = f"at {percent(traffic.risk)} risk", condition(traffic.sizing.scenario)
+    at = f"with KV overflowing at most {percent(traffic.risk)} of the time"
+    where = condition(traffic.sizing.scenario)
     if best is None:
         return f"No split runs a request of this traffic {at}{ranks(traffic)}{where}."
     most, any_split = best.served.runs, traffic.optimum.unspared if traffic.optimum else 0
@@ -46,9 +47,9 @@ def _runs(traffic: Traffic) -> str:
     runs = now.served.runs
     said = f"{requests_text(runs)}{ranks(traffic)} of this traffic {'runs' if runs == 1 else 'run'} {at}"
     if most > runs:
-        return f"{said}, the best split runs {count(most)}{more}{where}."
+        return f"{said}; the best split runs {count(most)}{more}{where}."
     spared = " with a slot to spare" if any_split > runs else ""
-    return f"{said}, and no split{spared} runs more{where}."
+    return f"{said}; no split{spared} runs more{where}."
 
 
 def change_numbers(traffic: Traffic) -> str:
@@ -61,7 +62,7 @@ def change_numbers(traffic: Traffic) -> str:
 
 def synthetic(mix: Mix) -> str:
     """That the traffic is made up, and from what."""
-    return f"Synthetic traffic, made from the shape “{mix.name}”, until you give your own requests. {mix.note}".rstrip()
+    return f"Synthetic traffic, made from the shape “{mix.name}”, not from requests of yours. {mix.note}".rstrip()
 
 
 def best_words(traffic: Traffic) -> str:
@@ -80,7 +81,7 @@ def whose(traffic: Traffic) -> str:
     """What the numbers are of, and which L they are at."""
     scenario = traffic.sizing.scenario
     own = "Requests, slots and tokens are those of one rank, what is set is of the whole deployment. "
-    mean = f"This page uses the traffic's mean, {count(scenario.L)} tokens."
+    mean = f"L is the traffic's mean, {count(scenario.L)} tokens."
     return f"{own if scenario.attn_dp_size > 1 else ''}{mean}"
 
 
@@ -107,10 +108,11 @@ def _reason(way: Way, traffic: Traffic) -> str:
     served, risk = way.now, percent(traffic.risk)
     if served.admitted <= served.by_kv:
         carried = f"KV would carry {count(served.by_kv)}{' or more' if served.or_more else ''} at {risk} risk"
-        return f"{_admits(way)}, and {carried}. With all in flight KV {_overflows(served)}."
+        return f"{_admits(way)}, and {carried}. With all {count(served.admitted)} running KV {_overflows(served)}."
     return (
-        f"{_admits(way)}, but KV carries {count(served.by_kv)} at {risk} risk. With all in flight KV "
-        f"{_overflows(served)}, then by {number(served.missing, 1)} requests on average."
+        f"{_admits(way)}, but KV carries {count(served.by_kv)} at {risk} risk. With all "
+        f"{count(served.admitted)} running KV {_overflows(served)}, then by {number(served.missing, 1)} requests on "
+        "average."
     )
 
 
@@ -137,10 +139,11 @@ def asymmetry(traffic: Traffic) -> str:
     S, mean = traffic.sizing.S, traffic.one.mean
     slots = "slot" if S == 1 else f"{S} slots"
     return (
-        f"State fails hard: a request beyond the clamp waits until another frees its {slots}, however short it is. KV "
-        "degrades: when it overflows, the request with the fewest output tokens is retracted "
-        f"and later computed anew; one in flight holds {count(round(mean))} tokens in the mean. So a split that "
-        "overflows now and then loses some work; one that is short of slots loses requests in flight all the time."
+        f"Too few slots: a request beyond the clamp waits until another frees its {slots}, however short it is, and "
+        "so all the time. Too little KV: now and then it overflows, and the engine retracts the request with the "
+        "fewest output tokens and later computes it again; one in flight holds "
+        f"{count(round(mean))} tokens in the mean. A retraction costs some work; a missing slot costs requests in "
+        "flight all the time."
     )
 
 
@@ -253,8 +256,8 @@ def model_words(traffic: Traffic) -> str:
         if traffic.whole is not None:
             model += f" If each held its whole length from the start, {count(traffic.whole)} would run as set."
     error = (
-        f"Replays token by token (five mixes, risks of 1 % and 5 %, up to 48 in flight) gave up to {MODEL_ERROR:g} "
-        "times the probability of the model, or that part of it: the ranges in brackets hold it."
+        "In replays token by token (five mixes, risks of 1 % and 5 %, up to 48 in flight) the overflow was between "
+        f"1/{MODEL_ERROR:g} and {MODEL_ERROR:g} times the model's; the brackets show that range."
     )
     pools = [way.split.kv_tokens for way in traffic.ways]
     if pools and traffic.one.most > LONG * min(pools):

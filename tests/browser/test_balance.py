@@ -194,7 +194,7 @@ def test_what_was_just_typed_goes_along_and_the_flag_is_copied(page: Page, base_
     page.locator(".change").get_by_role("button", name="Copy").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == found.flag
-    whole = page.locator("details", has_text="The whole launch command")
+    whole = page.locator("details", has_text="Launch flags, besides the model")
     expect(whole.locator("code").last).to_be_hidden()
     whole.locator("summary").click()
     expect(whole.locator("code").last).to_contain_text(found.flag)
