@@ -115,3 +115,5 @@ def test_a_log_s_pieces_add_up(path: Path) -> None:
     assert boot_memory_words(seen, boot.facts, found.sizing)
     if seen.estimated is not None:
         assert sum(gib for _, gib in seen.estimated.pieces) <= seen.estimated.total_gib + 0.01
+        title = found.sizing.scenario.title  # taken for its shapes: the log names none
+        assert f"weights are not those of {title}" in boot_memory_words(seen, boot.facts, found.sizing)

@@ -68,7 +68,7 @@ def test_several_files_are_one(files: Path, capsys: pytest.CaptureFixture[str]) 
     main(["log", *both, "--L", "9216"])
     printed = capsys.readouterr().out
     assert printed.startswith(
-        "State pool full 100 % of the time, KV never above 41 %: r = 2.2045 runs 74 at L = 9,216;"
+        "State pool admitted nobody 100 % of the time, KV never above 41 %: r = 2.2045 runs 74 at L = 9,216;"
     )
     assert "state slots held per running request" in printed
     assert "predicted / measured:" in printed

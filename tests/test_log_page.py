@@ -18,7 +18,7 @@ from tests.test_server_simulation import SETTINGS, hour, starved
 
 TIMEOUT = 120
 STARVED = {
-    "state": r"State pool full (\d+) % of the time",
+    "state": r"State pool admitted nobody (\d+) % of the time",
     "kv": r"KV short (\d+) % of the time",
     "cap": r"The cap of 20 requests held (\d+) % of the time",
     "none": r"No request waited|(?:full|short|short with neither) (0|0\.\d+|1) % of the time",
@@ -75,7 +75,7 @@ def test_the_example_is_tried_with_one_click(page: AppTest) -> None:
     (button,) = [button for button in page.button if button.label == "Try an example"]
     button.click()
     said = words(page.run())
-    assert "# State pool full 80 % of the time, KV never above 47 %: r = 2.2045 runs 74 at L = 9,216" in said
+    assert "# State pool admitted nobody 80 % of the time, KV never above 47 %: r = 2.2045 runs 74 at L = 9,216" in said
     assert "Only L = 9,216 comes from the sidebar" in said
     assert "S = 5 counts one more, the peak between prefill and decode" in said
     changed, command = codes(page)
@@ -90,7 +90,7 @@ def test_the_example_is_tried_with_one_click(page: AppTest) -> None:
     assert not [button for button in page.button if button.label.startswith("Take L = ")]
     back = page.switch_page("app.py").run()
     assert "at L = 9,676" in words(back)
-    assert "State pool full 80 %" in words(back.switch_page("pages/log.py").run())
+    assert "State pool admitted nobody 80 %" in words(back.switch_page("pages/log.py").run())
 
 
 def test_what_a_server_says_without_its_model(page: AppTest) -> None:

@@ -273,7 +273,7 @@ def test_a_boot_log_beside_what_it_serves() -> None:
     assert plain.serving is None
     assert both.answer.serving.slots_held == 4.0
     assert both.sentences[0].startswith(
-        "State pool full 100 % of the time, KV never above 41 %: r = 2.2053 runs 74 at L"
+        "State pool admitted nobody 100 % of the time, KV never above 41 %: r = 2.2053 runs 74 at L"
     )
     assert {row.quantity for row in both.answer.serving.beside} >= {"K, state slots", "state slots per running request"}
 
@@ -483,8 +483,8 @@ def test_verdict_of_the_worked_example() -> None:
     facts = read(text)
     sizing = solve(Scenario())
     assert verdict(facts, sizing) == (
-        "State pool full 93 % of the time, KV never above 41 %: r = 2.2045 runs 74 at L = 9,216; held 4.0 slots a "
-        "request, 5 reserved."
+        "State pool admitted nobody 93 % of the time, KV never above 41 %: r = 2.2045 runs 74 at L = 9,216; held 4.0 "
+        "slots a request, 5 reserved. Requests hold 9,281 tokens each: the L to size for, not 9,216."
     )
     rows = {row.quantity: row for row in beside(facts, sizing)}
     assert (rows["K, state slots"].why, rows["max_running_requests"].why, rows["KV tokens"].why) == ("", "", "")

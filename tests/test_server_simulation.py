@@ -99,7 +99,7 @@ def test_retractions_are_counted(name: str) -> None:
 
 def test_words() -> None:
     """The verdict names the pool, and the other one's most."""
-    assert verdict(read("state", hour("state").lines)[0]).startswith("State pool full ")
+    assert verdict(read("state", hour("state").lines)[0]).startswith("State pool admitted nobody ")
     assert "held 4.0 slots a request, 5 reserved" in verdict(read("state", hour("state").lines)[0])
     assert verdict(read("kv", hour("kv").lines)[0]).startswith("KV short ")
     assert verdict(read("cap", hour("cap").lines)[0]).startswith("The cap of 20 requests held ")

@@ -4,6 +4,7 @@ Source: engine-sizing.md sections 1 and 7; boot-log-formats.md section 2. What i
 workspaces, activations of the capture) is the difference between what was free then and at the end.
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from sizing.answers import gpu_memory as parts
@@ -105,9 +106,27 @@ def _estimated(facts: Facts, scenario: Scenario, gpu: Gpu) -> GpuMemory | None:
     return found.pooled if found else None
 
 
+# From here on an estimate of weights is said to be off: of what was loaded, and in GiB. Chosen, no rule of the engine.
+WEIGHTS_WITHIN, WEIGHTS_WITHIN_GIB = 0.1, 1.0
+
+
+def _other_weights(seen: Beside, title: str) -> Iterator[str]:
+    """That the estimate counts other weights than this boot loaded."""
+    if seen.estimated is None:
+        return
+    loaded = seen.measured.of(parts.WEIGHTS)  # all that came between the first line of weights and the last
+    counted = sum(seen.estimated.of(part) for part in (parts.WEIGHTS, parts.DRAFT, parts.IMAGES))
+    off = abs(loaded - counted)
+    if off > max(loaded * WEIGHTS_WITHIN, WEIGHTS_WITHIN_GIB):
+        yield (
+            f"The estimate is {number(off, 1)} GiB off in weights: {number(counted, 1)} GiB on a rank by the "
+            f"config.json, {number(loaded, 1)} GiB loaded. This log's weights are not those of {title}: go by the log."
+        )
+
+
 def boot_memory_words(seen: Beside, facts: Facts, sizing: Sizing) -> str:
     """The free lever by the log, in GiB and in requests, and which GPU it was taken for."""
-    said = []
+    said = [*_other_weights(seen, sizing.scenario.title)]
     free, begin = seen.measured.of(parts.FREE), facts.begin_gib
     if facts.idle_gib is None:
         said.append("The log does not hold what was free at the end: graphs and what is free are one piece.")

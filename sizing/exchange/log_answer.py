@@ -389,10 +389,21 @@ def _what_runs(numbers: _Numbers) -> Iterator[str]:
     if runs is None:
         yield f"The log does not say what runs{at}."
     elif L is None:
-        yield f"The engine admits {requests_text(runs)}: {BINDS_WORDS[numbers.binds]}."
+        yield f"The engine admits {requests_text(runs)}{_each_rank(numbers, runs)}: {BINDS_WORDS[numbers.binds]}."
     else:
-        yield f"{requests_text(runs)} {'runs' if runs == 1 else 'run'}{at}: {BINDS_WORDS[numbers.binds]}."
+        what = f"{requests_text(runs)} {'runs' if runs == 1 else 'run'}{at}{_each_rank(numbers, runs)}"
+        yield f"{what}: {BINDS_WORDS[numbers.binds]}."
     yield _said(numbers)
+
+
+def _each_rank(numbers: _Numbers, runs: int) -> str:
+    """Under attention DP, that the requests are one rank's; those of the deployment where its ranks are alike."""
+    ranks = numbers.facts.settings.attn_dp_size or 1
+    if ranks == 1:
+        return ""
+    if numbers.facts.ranks_differ:
+        return f" on one of {ranks} attention-DP ranks"
+    return f" on each of {ranks} attention-DP ranks, {count(ranks * runs)} in the deployment"
 
 
 def _said(numbers: _Numbers) -> str:

@@ -26,8 +26,10 @@ def measured_rows(serving: Serving) -> list[tuple[str, str, str]]:
     """Everything that was measured: what, how much, and what that means."""
     return [
         *_reading(serving),
-        *_pool("state pool", serving.state_pool),
-        *_pool("KV pool", serving.kv_pool),
+        *_pool(
+            "state pool", serving.state_pool, "admitted nobody", "every slot was used or kept for a running request"
+        ),
+        *_pool("KV pool", serving.kv_pool, "full", "no room for another request"),
         *_limits(serving),
         *_requests(serving),
     ]
@@ -41,11 +43,11 @@ def _reading(serving: Serving) -> Iterator[tuple[str, str, str]]:
         yield "moments read", count(serving.samples), how
 
 
-def _pool(name: str, pool: Occupancy | None) -> Iterator[tuple[str, str, str]]:
+def _pool(name: str, pool: Occupancy | None, full: str, means: str) -> Iterator[tuple[str, str, str]]:
     if pool is None:
         return
     if pool.full is not None:
-        yield f"{name} full", percent(pool.full), "of the time: no room for another request"
+        yield f"{name} {full}", percent(pool.full), f"of the time: {means}"
     if pool.most is not None:
         yield f"{name} in use, most", percent(pool.most), ""
 

@@ -73,7 +73,7 @@ def _inputs(facts: ServerFacts) -> list[str]:
             f"at most {count(main.limit)} requests" if main.limit else "",
             f"held {number(main.held, 1)} slots a request" if main.held is not None else "",
             f"{count(facts.length_in_use)} tokens a request" if facts.length_in_use else "",
-            f"state pool full {percent(main.state_full)} of the time" if main.state_full is not None else "",
+            f"state pool admitted nobody {percent(main.state_full)} of the time" if main.state_full is not None else "",
             f"KV full {percent(main.kv_full)} of the time" if main.kv_full is not None else "",
             f"{requests_text(facts.retracted)} put back" if facts.retracted else "",
         ]

@@ -65,6 +65,7 @@ def _occupancy(facts: ServerFacts, sizing: Sizing | None, limits: Limits) -> Ite
         return
     tail = [*_better(sizing), *_held(main, sizing.S if sizing else limits.S)]
     yield f"{_limit(main)}{': ' + '; '.join(tail) if tail else ''}."
+    yield from _length(sizing, facts.length_in_use)
     if facts.retracted:
         times = "once" if facts.retractions == 1 else f"{count(facts.retractions)} times"
         how = f" {times}" if facts.retractions else ""
@@ -76,7 +77,7 @@ def _limit(main: RankFacts) -> str:
     assert main.shares is not None
     most = main.shares.most
     if most == "state":
-        return f"State pool full {percent(main.state_full or 0)} of the time, {_never('KV', main.peaks.kv)}"
+        return f"State pool admitted nobody {percent(main.state_full or 0)} of the time, {_never('KV', main.peaks.kv)}"
     if most == "kv":
         return f"KV short {percent(main.kv_full or 0)} of the time, {_never('state pool', main.peaks.state)}"
     if most == "cap":
@@ -107,6 +108,12 @@ def _better(sizing: Sizing | None) -> Iterator[str]:
         if what.startswith(f"{RATIO} ") and len(found.flags) == 1:
             what = f"r = {what.removeprefix(RATIO).strip()}"
         yield f"{what} runs {count(found.after[0])} at L = {count(sizing.scenario.L)}"
+
+
+def _length(sizing: Sizing | None, in_use: int | None) -> Iterator[str]:
+    """That requests are of another length than the one that the numbers are for."""
+    if sizing is not None and in_use is not None and in_use != sizing.scenario.L:
+        yield f"Requests hold {count(in_use)} tokens each: the L to size for, not {count(sizing.scenario.L)}."
 
 
 def _held(main: RankFacts, reserved: int | None) -> Iterator[str]:

@@ -86,7 +86,7 @@ def test_an_uploaded_log_stays_and_a_paste_is_read_at_once(page: Page, base_url:
     lines = FilePayload(name="lines.log", mimeType="text/plain", buffer="".join(map(Server().decode, MOMENTS)).encode())
     boot = FilePayload(name="boot.log", mimeType="text/plain", buffer=WORKED.read_bytes())
     page.locator('input[type="file"]').set_input_files([boot, lines])
-    verdict = "State pool full 100 % of the time"
+    verdict = "State pool admitted nobody 100 % of the time"
     expect(page.locator("h1").first).to_contain_text(verdict, timeout=SECONDS)
     expect(page.locator('[data-figure="occupancy"]')).to_contain_text("requests waiting", timeout=SECONDS)
     page.get_by_role("link", name="Balance", exact=True).click()
