@@ -151,7 +151,7 @@ def test_what_is_offered_runs_and_one_step_worse_does_not(found: tuple[Scenario,
             assert row.near == ()
         for near in row.near:
             assert carried(near.setting.scenario, near.wants)
-            assert not carried_somehow(*worse(row, near, wants), spare=near.setting.spare)
+            assert not carried_somehow(*worse(row, near, wants))
         for at, most in enumerate(row.most):
             held = [*wants[:at], *wants[at + 1 :]]
             if most:
@@ -160,18 +160,19 @@ def test_what_is_offered_runs_and_one_step_worse_does_not(found: tuple[Scenario,
                 assert not carried_somehow(row.way.scenario, [*held, Want(L=wants[at].L, requests=most + 1)])
 
 
-def worse(row: Row, near: Near, wants: tuple[Want, ...]) -> tuple[Scenario, list[Want]]:
-    """A near point one step less far."""
+def worse(row: Row, near: Near, wants: tuple[Want, ...]) -> tuple[Scenario, list[Want], int]:
+    """A near point one step less far, and the slots that it leaves to spare."""
     value = near.value + near.step
     if near.axis == "rest":
-        return row.way.scenario.model_copy(update={"rest_gib": round(value, 2)}), [*near.wants]
+        return row.way.scenario.model_copy(update={"rest_gib": round(value, 2)}), [*near.wants], near.setting.spare
     if near.axis == "max_total_tokens":
-        return row.way.scenario.model_copy(update={"max_total_tokens": int(value)}), [*near.wants]
+        return row.way.scenario.model_copy(update={"max_total_tokens": int(value)}), [*near.wants], near.setting.spare
     limit = {"requests": "requests", "L": "L"}[near.axis]
-    return row.way.scenario, [
+    lowered = [
         want.model_copy(update={limit: min(getattr(want, limit), int(value))}) if at in near.varied else want
         for at, want in enumerate(wants)
     ]
+    return row.way.scenario, lowered, near.setting.spare
 
 
 def row(answer: Answer, S: int, *axes: str) -> Row:
