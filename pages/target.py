@@ -116,11 +116,13 @@ def _ways(found: tuple[CarryingWay, ...], wants: list[Want]) -> None:
 def _instead(answer: Answer) -> None:
     """Every way with the most it runs, then the nearest points of the deployment as it stands and of each way."""
     near = near_rows(answer)
+    told = range(len(WAY_COLUMNS)) if answer.fitting else (0, 1, 3)  # without one that fits no split is to be set
+    columns, *rows = (tuple(row[at] for at in told) for row in (WAY_COLUMNS, *way_rows(answer)))
     st.markdown(
         "\n\n".join(
             (
                 "## What else could be set, on this rest",
-                table_text(WAY_COLUMNS, map(unbroken, way_rows(answer))),
+                table_text(columns, map(unbroken, rows)),
                 *(plain(f"Accuracy gate {at}. {gate}") for at, gate in enumerate(gates(answer), start=1)),
                 "## The nearest points that fit",
                 table_text(NEAR_COLUMNS, map(unbroken, near)) if near else "No point fits on any axis.",
