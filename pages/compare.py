@@ -41,7 +41,7 @@ def show_compare(scenario: Scenario) -> None:
     if presented():
         _sweep(scenario)
         return
-    _keep_and_load(kept)
+    _keep_and_load(kept, scenario)
     _sweep(scenario)
     _take_away(scenario)
 
@@ -104,14 +104,14 @@ def _side_by_side(kept: tuple[Scenario, ...], scenario: Scenario) -> None:
     st.markdown("\n\n".join(parts))
 
 
-def _keep_and_load(kept: list[Scenario]) -> None:
+def _keep_and_load(kept: list[Scenario], scenario: Scenario) -> None:
     """Names, order and removal of what is kept; to a file and from one.
 
     The rows stand in one container, so that the box for a file keeps its place whatever is kept: a browser draws a
     box that moved anew, and a file on its way to the old one is lost. Every change is made before the page is drawn.
     """
     with st.container():
-        _rows(kept)
+        _rows(kept, scenario)
     save, load = st.columns(2, vertical_alignment="bottom")
     if kept:
         save.download_button("Save to a file", to_file(kept), "scenarios.json", "application/json", on_click="ignore")
@@ -121,15 +121,16 @@ def _keep_and_load(kept: list[Scenario]) -> None:
         st.error(plain(state.noted(FAULTS)))
 
 
-def _rows(kept: list[Scenario]) -> None:
-    """A line for each: its name, its place, its removal, and the way to the balance page."""
+def _rows(kept: list[Scenario], scenario: Scenario) -> None:
+    """A line for each: its name as in the table, its place, its removal, and the way to the balance page."""
     drawn, last = state.noted_first(KEPT_DRAWN, 0), len(kept) - 1
-    for at, (scenario, shown) in enumerate(zip(kept, names_of(tuple(kept)), strict=True)):
+    shown_names = names_of(with_this(tuple(kept), scenario, MOST))[: len(kept)] if kept else ()
+    for at, (one, shown) in enumerate(zip(kept, shown_names, strict=True)):
         name, up, down, remove, open_ = st.columns([8, 1, 1, 1, 1], vertical_alignment="center")
         key = f"kept_name_{drawn}_{at}"
         typed = name.text_input(
             f"Name {at + 1}",
-            value=scenario.name,
+            value=one.name,
             key=key,
             max_chars=60,
             placeholder=shown,
@@ -142,8 +143,8 @@ def _rows(kept: list[Scenario]) -> None:
             "↓", key=f"down_{at}", help="One place down", disabled=at == last, on_click=_move, args=(drawn, at, 1)
         )
         remove.button("✕", key=f"remove_{at}", help="Remove", on_click=_remove, args=(drawn, at))
-        open_.page_link("app.py", label="Open", query_params=to_query(scenario))
-        named = changed(scenario, name=typed)
+        open_.page_link("app.py", label="Open", query_params=to_query(one))
+        named = changed(one, name=typed)
         if not isinstance(named, Scenario):
             st.error(plain("\n".join(problem.sentence for problem in named)))
 

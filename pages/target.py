@@ -28,15 +28,15 @@ from sizing.explain.target_words import (
     WAY_COLUMNS,
     carrying_headline,
     carrying_numbers,
+    carrying_price,
     carrying_rows,
     gates,
     headline,
     near_rows,
-    price_words,
     reasons,
     way_rows,
 )
-from sizing.figures.ways import ways_figure, widest
+from sizing.figures.ways import ways_figure
 
 FILLED_IN = "64"  # requests wanted when the page opens
 BEST = 3  # ways that stand open, and have a link to the balance page; the dearer ones are folded
@@ -87,8 +87,8 @@ def _answer(scenario: Scenario, wants: list[Want], first: DeltaGenerator) -> Non
         st.markdown(f"# {plain(headline(answer))}\n\n{plain(reasons(answer))}")
         if found:
             cheapest = found[0]
-            numbers = carrying_numbers(scenario, cheapest)
-            show_words(the_change(numbers, " ".join(cheapest.flags), price_words(cheapest.way)), key="change")
+            numbers = carrying_numbers(scenario, cheapest, wants)
+            show_words(the_change(numbers, " ".join(cheapest.flags), carrying_price(cheapest)), key="change")
     if found:
         _ways(found, wants)
     if answer.setting is None and (not found or not presented()):
@@ -100,15 +100,15 @@ def _answer(scenario: Scenario, wants: list[Want], first: DeltaGenerator) -> Non
 
 def _ways(found: tuple[CarryingWay, ...], wants: list[Want]) -> None:
     """A bar for each way that carries the wants: the cheapest, and folded the dearer ones."""
-    end, said = widest(found), carrying_headline(found, wants)
-    show_figures({"ways": (ways_figure(found[:BEST], wants, end), said)}, key="target_ways")
+    said = carrying_headline(found, wants)
+    show_figures({"ways": (ways_figure(found[:BEST], wants), said)}, key="target_ways")
     dearer = found[BEST:]
     if presented() or len(found) == 1:
         return
     more = f"{count(len(dearer))} dearer way{'' if len(dearer) == 1 else 's'}, and all as a table"
     with st.expander(more if dearer else "The same as a table"):
         if dearer:
-            figure = ways_figure(dearer, wants, end, dearer=True)
+            figure = ways_figure(dearer, wants, dearer=True)
             show_figures({"ways_dearer": (figure, said)}, key="target_ways_dearer")
         show_words(table_text(CARRYING_COLUMNS, map(unbroken, carrying_rows(found))), key="target_rows")
 
@@ -116,11 +116,13 @@ def _ways(found: tuple[CarryingWay, ...], wants: list[Want]) -> None:
 def _instead(answer: Answer) -> None:
     """Every way with the most it runs, then the nearest points of the deployment as it stands and of each way."""
     near = near_rows(answer)
+    told = range(len(WAY_COLUMNS)) if answer.fitting else (0, 1, 3)  # without one that fits no split is to be set
+    columns, *rows = (tuple(row[at] for at in told) for row in (WAY_COLUMNS, *way_rows(answer)))
     st.markdown(
         "\n\n".join(
             (
                 "## What else could be set, on this rest",
-                table_text(WAY_COLUMNS, map(unbroken, way_rows(answer))),
+                table_text(columns, map(unbroken, rows)),
                 *(plain(f"Accuracy gate {at}. {gate}") for at, gate in enumerate(gates(answer), start=1)),
                 "## The nearest points that fit",
                 table_text(NEAR_COLUMNS, map(unbroken, near)) if near else "No point fits on any axis.",

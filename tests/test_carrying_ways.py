@@ -12,7 +12,7 @@ from sizing.answers.carrying_ways import CarryingWay, carrying_ways
 from sizing.answers.target import aim
 from sizing.explain.target_words import CARRYING_COLUMNS, carrying_headline, carrying_rows
 from sizing.figures import DARK, LIGHT, painted
-from sizing.figures.ways import ways_figure
+from sizing.figures.ways import ROOM, ways_figure
 from sizing.scenario.inputs import changed
 from tests.test_properties import examples
 from tests.test_target import carried, targets
@@ -115,14 +115,14 @@ def test_nothing_carries_it() -> None:
 
 
 def test_the_figure() -> None:
-    """Bars as long as the numbers, a line at what is wanted, in both palettes, on one scale with the dearer ones."""
+    """Bars as long as the numbers, a line at what is wanted, in both palettes, on a scale of its own."""
     wants = [Want(L=9216, requests=30), Want(L=65536, requests=8)]
     bars: tuple[CarryingWay, ...] = carrying_ways(Scenario(), wants)
-    whole, best = ways_figure(bars, wants), ways_figure(bars[:3], wants, 500)
+    whole, best = ways_figure(bars, wants), ways_figure(bars[:3], wants)
     most, dark, wanted = whole["data"]
     assert (most["x"], dark["x"]) == ([bar.most for bar in bars], [bar.runs for bar in bars])
     assert set(wanted["x"]) == {30}
-    assert best["layout"]["xaxis"]["range"][1] > 500
+    assert best["layout"]["xaxis"]["range"][1] == ROOM * max(bar.most for bar in bars[:3])
     for palette in (LIGHT, DARK):
         assert '"@' not in json.dumps(painted(whole, palette), allow_nan=False)
     assert all(len(row) == len(CARRYING_COLUMNS) for row in carrying_rows(bars))

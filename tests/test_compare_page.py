@@ -127,7 +127,7 @@ def test_compare_figure_marks_each_at_its_own_length() -> None:
     assert (marks["x"], marks["y"], marks["text"]) == ([9216, 32_768], [51, 35], ["<b>51</b>", "<b>35</b>"])
     for name, L, runs in (("one", 9216, 51), ("two", 32_768, 35)):
         assert traces[name]["y"][traces[name]["x"].index(L)] == runs
-    assert set(traces["names"]["text"]) == {"<b>51</b> one", "<b>35</b> two", "far"}
+    assert set(traces["names"]["text"]) == {"<b>51 at 9K</b>: one", "<b>35 at 32K</b>: two", "far"}
 
 
 def test_six_lines_differ_in_colour_dash_and_mark() -> None:
@@ -304,7 +304,7 @@ def test_the_sheet_carries_what_is_kept_and_what_is_wanted() -> None:
     page.query_params[KEPT] = (kept_to_query(THREE) or {})[KEPT]
     page.query_params[WANT] = "96\n32K 16"
     page = with_sheet(page.run().switch_page("pages/compare.py"))
-    target = "the target of 96 requests of L = 9,216 and 16 requests of L = 32,768"
+    target = "the target of 96 requests of L = 9,216 or 16 requests of L = 32,768"
     assert f"On the sheet: the scenario of the sidebar, {target}, 3 scenarios side by side." in words(page)
     page.button(key="make_sheet").click().run()
     html = page.session_state[MADE][1]

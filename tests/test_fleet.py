@@ -132,8 +132,8 @@ def test_a_month_by_hand() -> None:
     ]
     assert (fleet.saved, fleet.saved_a_month) == (96, 175_200)
     assert fleet_headline(fleet) == (
-        "2,000 requests at once: 40 servers, 320 GPUs, as set; 28 servers, 224 GPUs, at the best way found: 96 GPUs "
-        "fewer, 175,200 a month."
+        "2,000 requests at once: 40 servers, 320 GPUs, as set; 28 servers, 224 GPUs, at the best split found: saves 96 "
+        "GPUs and 175,200 a month."
     )
 
 
@@ -177,7 +177,7 @@ def test_an_arrival_rate_alone(sizing_command: Run) -> None:
     """51 run as set and 74 at best: at 3 a second each may stay 17 s and 24.7 s. For a shape too, and in JSON."""
     status, printed, _ = sizing_command("target", "-", "64", "--arrival-rate", "3", stdin="{}")
     assert status == 0
-    assert "where each stays 17.0 s as set, 24.7 s at the best way found in the mean, or less" in printed
+    assert "where each stays 17.0 s as set, 24.7 s at the best split found in the mean, or less" in printed
     status, printed, _ = sizing_command("traffic", "-", "chat", "--arrival-rate", "3", "--json", stdin="{}")
     assert (status, json.loads(printed)["fleet"]) == (0, None)
     status, printed, _ = sizing_command("traffic", "-", "chat", "--arrival-rate", "3", stdin="{}")
@@ -217,7 +217,7 @@ def test_of_traffic() -> None:
 
 def test_the_commands_say_it(sizing_command: Run, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """As the core does; JSON of traffic holds it too, and the sheet shows it."""
-    line = "2,000 requests at once: 40 servers, 320 GPUs, as set; 28 servers, 224 GPUs, at the best way found"
+    line = "2,000 requests at once: 40 servers, 320 GPUs, as set; 28 servers, 224 GPUs, at the best split found"
     sheet = tmp_path / "sheet.html"
     options = ("--fleet", "2000", "--gpu-hour", "2.5")
     status, printed, _ = sizing_command("target", "-", "64", *options, "--sheet", str(sheet), stdin="{}")

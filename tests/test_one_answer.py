@@ -98,7 +98,7 @@ def check_change(sizing: Sizing, found: Recommended) -> None:
 
 def check_comparison(scenario: Scenario, found: Recommended) -> None:
     rows = {row.quantity: row.cells[0] for row in results(solved((scenario,)))}
-    assert rows["what to set"] == (found.flag if found.change else "as set")
+    assert rows["what to set"] == (found.flag if found.change else f"as set: {found.flag}")
     assert rows[BEST] == f"{found.after[0] * scenario.attn_dp_size:,}"
 
 
@@ -139,7 +139,10 @@ def test_both_ends_of_an_estimate_are_those_of_solve() -> None:
     assert isinstance(split, Split)
     assert (rows["K, state slots"], rows["KV cap at L"]) == (f"{split.slots:,}", f"{split.kv_cap:,}")
     assert rows[BEST] == f"{found.after[0]:,}"
-    assert [row.cells[0] for row in results(solved(at_best(kept)))][:3:2] == [f"{found.after[0]:,}", "as set"]
+    assert [row.cells[0] for row in results(solved(at_best(kept)))][:3:2] == [
+        f"{found.after[0]:,}",
+        f"as set: {found.flag}",
+    ]
     for draw in (crossing_figure, ratio_figure, memory_figure):
         assert f"<b>{found.before[0]}" in json.dumps(draw(solve(scenario)))
 

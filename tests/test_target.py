@@ -20,6 +20,7 @@ from sizing.engine.requests import asked_divisor
 from sizing.engine.resolve import resolution
 from sizing.engine.slots import pin_divisor, pin_is_ignored, ratio_is_ignored, slots_set
 from sizing.engine.split import solve_split
+from sizing.explain.target_words import headline
 from sizing.scenario.inputs import MAX_RATIO
 from tests.test_properties import examples, scenarios
 
@@ -41,8 +42,10 @@ def carried(scenario: Scenario, wants: Sequence[Want]) -> bool:
     return all(runs(scenario, want) >= want.requests for want in wants)
 
 
-def carried_somehow(scenario: Scenario, wants: Sequence[Want]) -> bool:
-    """Whether any K at all carries the wants, with several request counts asked: every one is tried."""
+def carried_somehow(scenario: Scenario, wants: Sequence[Want], spare: int = 0) -> bool:
+    """Whether any K at all carries the wants and leaves so many slots to spare, with several request counts asked:
+    every one is tried.
+    """
     least = max(-(-want.requests // scenario.attn_dp_size) for want in wants)
     counts = [
         {},
@@ -51,17 +54,18 @@ def carried_somehow(scenario: Scenario, wants: Sequence[Want]) -> bool:
             for each in (least, least + 1, 2 * least)
         ),
     ]
-    return any(_any_slots(scenario.model_copy(update=values), wants) for values in counts)
+    return any(_any_slots(scenario.model_copy(update=values), wants, least, spare) for values in counts)
 
 
-def _any_slots(scenario: Scenario, wants: Sequence[Want]) -> bool:
+def _any_slots(scenario: Scenario, wants: Sequence[Want], least: int, spare: int) -> bool:
     rank = rank_of(scenario)
     most = int(max(scenario.rest_gib, 0) * GIB / rank.slot_bytes) + 1
     if pin_is_ignored(resolution(scenario)):
         most = min(most, max(int(slots_from_ratio(rank, MAX_RATIO)), 0))
-    pools = pools_from_slots(rank, np.arange(1, most + 1))
+    slots = np.arange(1, most + 1)
+    pools = pools_from_slots(rank, slots)
     enough = [np.asarray(running(pools, want.L)) * scenario.attn_dp_size >= want.requests for want in wants]
-    return bool(np.any(np.all(enough, axis=0)))
+    return bool(np.any(np.all([slots >= rank.S * least + spare, *enough], axis=0)))
 
 
 @st.composite
@@ -156,18 +160,19 @@ def test_what_is_offered_runs_and_one_step_worse_does_not(found: tuple[Scenario,
                 assert not carried_somehow(row.way.scenario, [*held, Want(L=wants[at].L, requests=most + 1)])
 
 
-def worse(row: Row, near: Near, wants: tuple[Want, ...]) -> tuple[Scenario, list[Want]]:
-    """A near point one step less far."""
+def worse(row: Row, near: Near, wants: tuple[Want, ...]) -> tuple[Scenario, list[Want], int]:
+    """A near point one step less far, and the slots that it leaves to spare."""
     value = near.value + near.step
     if near.axis == "rest":
-        return row.way.scenario.model_copy(update={"rest_gib": round(value, 2)}), [*near.wants]
+        return row.way.scenario.model_copy(update={"rest_gib": round(value, 2)}), [*near.wants], near.setting.spare
     if near.axis == "max_total_tokens":
-        return row.way.scenario.model_copy(update={"max_total_tokens": int(value)}), [*near.wants]
+        return row.way.scenario.model_copy(update={"max_total_tokens": int(value)}), [*near.wants], near.setting.spare
     limit = {"requests": "requests", "L": "L"}[near.axis]
-    return row.way.scenario, [
+    lowered = [
         want.model_copy(update={limit: min(getattr(want, limit), int(value))}) if at in near.varied else want
         for at, want in enumerate(wants)
     ]
+    return row.way.scenario, lowered, near.setting.spare
 
 
 def row(answer: Answer, S: int, *axes: str) -> Row:
@@ -192,7 +197,7 @@ def test_ninety_six_of_the_worked_example() -> None:
     assert row(answer, 5, state).most == (112,)
     assert row(answer, 4, slots, state).most == (125,)
     assert "triton" in row(answer, 5, state).way.gate
-    assert (near(row(answer, 4, slots), "L"), near(row(answer, 4, slots), "rest")) == (6784, 31.54)
+    assert (near(row(answer, 4, slots), "L"), near(row(answer, 4, slots), "rest")) == (6720, 31.59)
     assert {found.way.S for found in answer.fitting} == {1, 3, 4, 5}
 
 
@@ -202,9 +207,13 @@ def test_the_safe_pin_keeps_a_slot_for_the_chunk_boundary() -> None:
     assert setting
     assert (setting.pin, setting.spare, setting.slots_low, setting.slots_high) == (371, 1, 371, 376)
     edge = near(row(aim(Scenario(), NINETY_SIX), 5), "rest")
-    tight = setting_of(Scenario(rest_gib=edge), NINETY_SIX)
-    assert tight
-    assert (tight.pin, tight.spare) == (480, 0)
+    spared = setting_of(Scenario(rest_gib=edge), NINETY_SIX)
+    assert spared
+    assert (spared.pin, spared.spare) == (481, 1)
+    answer = aim(Scenario(rest_gib=edge - 0.01), NINETY_SIX)
+    assert answer.setting
+    assert (answer.setting.pin, answer.setting.spare) == (480, 0)
+    assert "without a slot to spare" in headline(answer)
 
 
 def test_speculation_asks_for_more_than_the_48_it_assumes() -> None:

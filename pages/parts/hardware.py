@@ -59,6 +59,7 @@ def show_hardware(scenario: Scenario, requests: int | None) -> None:
     rows = carried_rows(found, requests)
     if rows:
         show_words(table_text(CARRIED_COLUMNS, rows[:FEWEST]), key="hardware_table")
-    st.caption(plain(hardware_notes(found)))
+    shown = f"Shown: {FEWEST} of {len(rows)}. " if len(rows) > FEWEST else ""
+    st.caption(plain(f"{shown}{hardware_notes(found)}"))
     if found.carried and kept_box("hardware_rows", False, partial(st.toggle, "All GPUs and widths, to sort")):
         data_table(found.frame(), key="hardware_frame")

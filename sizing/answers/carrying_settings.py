@@ -44,6 +44,8 @@ class Need(NamedTuple):
     """The most that must run at once."""
     tokens: Numeric
     """The most logical KV tokens that must be held at once."""
+    spare: bool = False
+    """Whether a slot must stay free for the chunk border, where one is needed."""
 
 
 class Setting(BaseModel):
@@ -106,19 +108,26 @@ def need_of(scenario: Scenario, wants: Sequence[Want]) -> Need:
 def fits(rank: Rank, needed: Need) -> Any:
     """Whether some split carries the need, with the request count that stands or one asked anew."""
     found = carries(rank, needed) | carries(asking(rank, needed.requests), needed)
-    return found & (most_slots(rank) >= rank.request_slots.slots(needed.requests))
+    return found & (most_slots(rank) >= rank.request_slots.slots(needed.requests, spare=needed.spare))
 
 
 def carries(rank: Rank, needed: Need, slots: Numeric | None = None) -> Any:
     """Whether K = `slots` [slots per rank], by default the fewest that admit them, carries the need."""
-    there = pools_from_slots(rank, rank.request_slots.slots(needed.requests) if slots is None else slots)
+    fewest = rank.request_slots.slots(needed.requests, spare=needed.spare)
+    there = pools_from_slots(rank, fewest if slots is None else slots)
     return pools.carries(there, needed.requests, needed.tokens)
 
 
 def setting_of(scenario: Scenario, wants: Sequence[Want]) -> Setting | None:
-    """The setting that carries every want; None where none does. Raises RefusedError for flags that are refused."""
+    """The setting that carries every want, with a slot to spare where one fits; None where none does.
+
+    Raises RefusedError for flags that are refused.
+    """
     rank, needed = pin_rank(rank_of(scenario)), need_of(scenario, wants)
-    if not fits(rank, needed):
+    spared = needed._replace(spare=True)
+    if fits(rank, spared):
+        needed = spared
+    elif not fits(rank, needed):
         return None
     asked = None if carries(rank, needed) else int(needed.requests) * asked_divisor(rank.resolved)
     settled = scenario.model_copy(update={"max_running_requests": asked}) if asked else scenario

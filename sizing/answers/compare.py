@@ -14,7 +14,7 @@ from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import GIB, count, number, ratio_text, requests_text, rest_text, stated_ratio_text, tokens_text
 from sizing.engine.resolve import resolve
 from sizing.engine.split import Split
-from sizing.scenario.inputs import FIELDS, LABELS, Scenario, named_with_unit, value_text
+from sizing.scenario.inputs import FIELDS, LABELS, Scenario, named_with_unit, rest_is_given, value_text
 from sizing.scenario.rest import ENDS, EXACT, condition, rest_of
 
 if TYPE_CHECKING:
@@ -176,7 +176,9 @@ def story_of(names: tuple[str, ...], found: tuple[Sizing | Refusal, ...]) -> str
     if len(runs) < 2:
         return headline_of(found)
     most, least = max(runs, key=lambda name: runs[name]), min(runs, key=lambda name: runs[name])
-    lengths = {item.scenario.L for item in found if isinstance(item, Sizing)}
+    named = runs if runs[most] == runs[least] else (most, least)
+    told = [item for name, item in zip(names, found, strict=True) if name in named]
+    lengths = {item.scenario.L for item in told if isinstance(item, Sizing)}
     at = f" at L = {count(lengths.pop())}" if len(lengths) == 1 else ", each at its own L"
     if any(isinstance(item, Sizing) and item.scenario.rest_source in ("estimated", *ENDS) for item in found):
         at += f" (at the low end of estimated rest; {EXACT})"
@@ -191,11 +193,18 @@ def _safe(found: Sizing | Refusal) -> Sizing | Refusal:
     return at_low_end(found) if isinstance(found, Sizing) else found
 
 
+UNKNOWN_REST = "rest is not known; choose a GPU or enter it"
+
+
 def headline_of(found: tuple[Sizing | Refusal, ...]) -> str:
     """How many there are and what they run [requests of the deployment]."""
     splits = [(item, item.now) for item in found if isinstance(item, Sizing)]
     runs = [of_deployment(item, now.runs) for item, now in splits if isinstance(now, Split)]
-    many, estimated = "none starts", [item for item, _ in splits if item.scenario.rest_source == "estimated"]
+    unknown = [item for item, _ in splits if not rest_is_given(item.scenario)]
+    many, estimated = (
+        UNKNOWN_REST if unknown else "none starts",
+        [item for item, _ in splits if item.scenario.rest_source == "estimated"],
+    )
     runs += [of_deployment(item, end) for item in estimated if (band := band_of(item)) for end in band.runs]
     if runs:
         least = f"{count(min(runs))} to " if min(runs) < max(runs) else ""
@@ -225,7 +234,9 @@ def results(found: tuple[Sizing | Refusal, ...]) -> tuple[Row, ...]:
 
 
 def _with_band(cell: str, found: Sizing | Refusal) -> str:
-    """What runs, from the low to the high end where rest is an estimate."""
+    """What runs, from the low to the high end where rest is an estimate; that rest is not known where it is not."""
+    if isinstance(found, Sizing) and not rest_is_given(found.scenario):
+        return "rest not known"
     band = band_of(found) if isinstance(found, Sizing) else None
     if band is None or not isinstance(found, Sizing):
         return cell
@@ -239,7 +250,7 @@ def _rest_words(found: Sizing | Refusal) -> str:
 
 def _to_set(found: Sizing | Refusal) -> str:
     best = None if isinstance(found, Refusal) else recommended(found)
-    return NOTHING if best is None else best.flag if best.change else "as set"
+    return NOTHING if best is None else best.flag if best.change else f"as set: {best.flag}"
 
 
 RUNS = "runs at L"
@@ -282,7 +293,7 @@ def _numbers(found: Sizing | Refusal) -> dict[str, float]:
 
 def _cell(quantity: str, value: float | None, first: float | None, at: int) -> str:
     if value is None:
-        return "refused" if quantity == "runs at L" else NOTHING
+        return "refused" if quantity == RUNS else NOTHING
     if quantity == "r*":
         return ratio_text(value)
     if quantity == "idle [GiB]":

@@ -27,7 +27,7 @@ from sizing.scenario.rest import condition
 MAX_USERS = 100_000_000  # requests at once
 PEAK = 0.99  # [-] of the time
 HOURS = 730  # of a month: 365 x 24 / 12
-AS_SET, BALANCED, BEST = "as set", "balanced split", "best way found"
+AS_SET, BALANCED, BEST = "as set", "balanced split", "best split found"
 
 Amount = Annotated[Real, Field(gt=0, le=1e9, allow_inf_nan=False)]
 
@@ -114,7 +114,7 @@ class Fleet(BaseModel):
 
     @property
     def saved(self) -> int | None:
-        """GPUs that the best way found takes fewer than what is set; None where one of them carries nothing."""
+        """GPUs that the best split found takes fewer than what is set; None where one of them carries nothing."""
         now, best = self.row(AS_SET), self.row(BEST)
         return None if now is None or best is None or now.gpus is None or best.gpus is None else now.gpus - best.gpus
 
@@ -130,7 +130,7 @@ class Fleet(BaseModel):
 def fleet_of(wanted: FleetWanted, carriers: Sequence[Carrier], scenario: Scenario) -> Fleet:
     """Servers and GPUs that carry what is wanted, for each way of setting them.
 
-    >>> carriers = [Carrier("as set", "", 51), Carrier("best way found", "", 74)]
+    >>> carriers = [Carrier("as set", "", 51), Carrier("best split found", "", 74)]
     >>> fleet = fleet_of(FleetWanted(users=2000, gpu_hour=2.5), carriers, Scenario(tp_size=8))
     >>> [(row.replicas, row.gpus) for row in fleet.rows], fleet.saved, fleet.saved_a_month
     ([(40, 320), (28, 224)], 96, 175200.0)

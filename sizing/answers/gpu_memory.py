@@ -130,7 +130,7 @@ class Lever(NamedTuple):
     runs: int
     """With it, as the split is set, at the low end [requests of the deployment]."""
     best_runs: int
-    """With it, at the best way found."""
+    """With it, at the best split found."""
     more: int
     """How many more as set than now."""
     best_more: int

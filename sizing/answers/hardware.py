@@ -102,7 +102,7 @@ class Carried(NamedTuple):
     runs: int
     """With the split that is set; 0 where the engine refuses it."""
     best_runs: int
-    """With the best way found to set it: split, and requests asked for."""
+    """With the best split found: split, and requests asked for."""
     flag: str = ""
     """That way, as it is typed."""
 

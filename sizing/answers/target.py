@@ -135,18 +135,16 @@ def spared_most(scenario: Scenario, wants: tuple[Want, ...], at: int, most: int)
 
 
 def _near(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> Iterator[Near]:
-    """The nearest point on each axis, where there is one."""
-    yield from _fewer_requests(scenario, rank, wants)
-    yield from _shorter(scenario, rank, wants)
-    yield from _more_rest(scenario, rank, wants)
-    yield from _more_tokens(scenario, rank, wants)
+    """The nearest point on each axis, where there is one: with a slot to spare, else without."""
+    for axis in (_fewer_requests, _shorter, _more_rest, _more_tokens):
+        yield from list(axis(scenario, rank, wants, True)) or axis(scenario, rank, wants, False)
 
 
-def _fewer_requests(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> Iterator[Near]:
+def _fewer_requests(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], spare: bool) -> Iterator[Near]:
     for which, value in _each_or_all(
         wants,
         [want.requests for want in wants],
-        lambda which, tried: fits(rank, _with(scenario, wants, which, requests=tried)),
+        lambda which, tried: fits(rank, _with(scenario, wants, which, requests=tried, spare=spare)),
     ):
         fewer = _lowered(wants, which, requests=value)
         asked = max(wants[at].requests for at in which)
@@ -161,13 +159,13 @@ def _fewer_requests(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> 
         )
 
 
-def _shorter(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> Iterator[Near]:
+def _shorter(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], spare: bool) -> Iterator[Near]:
     """The longest L in whole pages, which is what a request occupies; in tokens where that is less than a page."""
     page = rank.page_size * rank.dcp_size
     for which, longest in _each_or_all(
         wants,
         [want.L for want in wants],
-        lambda which, tried: fits(rank, _with(scenario, wants, which, L=tried)),
+        lambda which, tried: fits(rank, _with(scenario, wants, which, L=tried, spare=spare)),
     ):
         value, step = (longest // page * page, page) if longest >= page else (longest, 1)
         shorter = _lowered(wants, which, L=value)
@@ -183,10 +181,10 @@ def _shorter(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> Iterato
         )
 
 
-def _more_rest(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> Iterator[Near]:
+def _more_rest(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], spare: bool) -> Iterator[Near]:
     """The least rest, in hundredths of a GiB."""
     now = int(np.floor(rank.rest_gib * REST_STEPS))
-    needed = need_of(scenario, wants)
+    needed = need_of(scenario, wants)._replace(spare=spare)
     short = last_that(
         now + 1,
         MAX_REST_GIB * REST_STEPS,
@@ -207,11 +205,11 @@ def _more_rest(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> Itera
     )
 
 
-def _more_tokens(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> Iterator[Near]:
+def _more_tokens(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], spare: bool) -> Iterator[Near]:
     """The least --max-total-tokens, where one is set: whole pages."""
     if scenario.max_total_tokens is None:
         return
-    page, needed = rank.page_size, need_of(scenario, wants)
+    page, needed = rank.page_size, need_of(scenario, wants)._replace(spare=spare)
     most = int(max(rank.rest_gib, 0) * GIB / rank.token_bytes) // page
     short = last_that(
         scenario.max_total_tokens // page + 1,
@@ -276,7 +274,12 @@ def _largest(asked: list[int], which: tuple[int, ...], holds: Callable[[tuple[in
 
 
 def _with(
-    scenario: Scenario, wants: tuple[Want, ...], which: tuple[int, ...], requests: Any = None, L: Any = None
+    scenario: Scenario,
+    wants: tuple[Want, ...],
+    which: tuple[int, ...],
+    requests: Any = None,
+    L: Any = None,
+    spare: bool = False,
 ) -> Need:
     """The need where one want has other requests or another L, or where all are capped; arrays give arrays."""
 
@@ -285,11 +288,12 @@ def _with(
             return own
         return value if len(which) == 1 else np.minimum(value, own)
 
-    return need(
+    needed = need(
         scenario,
         [set_to(requests, want.requests, at) for at, want in enumerate(wants)],
         [set_to(L, want.L, at) for at, want in enumerate(wants)],
     )
+    return needed._replace(spare=spare)
 
 
 def _lowered(

@@ -19,7 +19,7 @@ from sizing.engine.split import Split
 from sizing.exchange.answer import SizingAnswer
 from sizing.exchange.log_answer import log_answer
 from sizing.exchange.wanted_text import read_wants
-from sizing.explain.target_words import wants_words
+from sizing.explain.target_words import fit_words, most_words, wants_words
 from sizing.explain.unified_memory import unified_in_force
 from sizing.scenario.inputs import Scenario, read_scenario
 
@@ -129,7 +129,8 @@ def verdict(launch: "Launch", wants: Sequence[Want], given: dict[str, Any], mode
         if scenario.enable_unified_memory:
             return _in_one_buffer(scenario, wants, launch.line)
         carried = bool(carries(rank_of(scenario), need_of(scenario, wants), now.slots))
-        words = f"{wants_words(wants)} fit." if carried else _clamped(scenario, wants)
+        spare = not rank_of(scenario).request_slots.is_tight(now.slots, now.admitted)
+        words = fit_words(wants, spare=spare) if carried else _clamped(scenario, wants)
     except RefusedError as refused:
         return Verdict(CLAMPS, launch.line, str(refused))
     return Verdict(CARRIES if carried else CLAMPS, launch.line, words)
@@ -139,8 +140,9 @@ def _in_one_buffer(scenario: Scenario, wants: Sequence[Want], line: int) -> Verd
     """The same under unified memory, of one length: what several hold together there is not known."""
     one = unified_in_force(solve(scenario))
     if len(wants) > 1 or one is None:
-        why = "several lengths together" if len(wants) > 1 else "this model"
-        return Verdict(UNKNOWN, line, f"What runs of {why} under --enable-unified-memory is not known.")
+        why = "Several lengths in one check" if len(wants) > 1 else "What runs of this model"
+        cure = ": give one --wants at a time" if len(wants) > 1 else ""
+        return Verdict(UNKNOWN, line, f"{why} under --enable-unified-memory: not known{cure}.")
     ranks, wanted = scenario.attn_dp_size, wants[0].requests
     if one.runs * ranks >= wanted:
         return Verdict(CARRIES, line, f"{wants_words(wants)} fit.")
@@ -178,8 +180,9 @@ def _clamped(scenario: Scenario, wants: Sequence[Want]) -> str:
     if answer.setting is not None:
         cure = f"set {' '.join(answer.setting.flags)}"
     else:
-        cure = f"no split carries it; at most {' and '.join(count(most) for most in answer.here.most)}"
-    return f"{wants_words(wants)} do not fit: {', '.join(runs)}; {cure}."
+        cure = f"no split carries it; {most_words(answer.here, wants)}"
+    each = "Each length alone: " if len(wants) > 1 else ""
+    return f"{each}{wants_words(wants)} do not fit: {', '.join(runs)}; {cure}."
 
 
 def _annotation(file: str, found: Verdict) -> str:

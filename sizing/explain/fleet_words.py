@@ -28,7 +28,7 @@ PRICED_COLUMNS = (*FLEET_COLUMNS[:4], "a month", FLEET_COLUMNS[4])
 
 
 def fleet_headline(fleet: Fleet) -> str:
-    """What is set takes, what the best way found takes, and the difference."""
+    """What is set takes, what the best split found takes, and the difference."""
     return f"{_headline(fleet).rstrip('.')}{fleet.condition}."
 
 
@@ -36,14 +36,14 @@ def _headline(fleet: Fleet) -> str:
     now, best, wanted = fleet.row(AS_SET), fleet.row(BEST), requests_text(fleet.wanted)
     if best is None or best.gpus is None or best.replicas is None:
         return f"No way of setting a server that was found runs a request: no fleet carries {wanted} at once."
-    said = f"{_servers(best.replicas)}, {_gpus(best.gpus)}, at the best way found"
+    said = f"{_servers(best.replicas)}, {_gpus(best.gpus)}, at the best split found"
     if now is None or now.gpus is None or now.replicas is None:
         return f"{wanted} at once: {said}; as set a server runs nothing."
     first = f"{wanted} at once: {_servers(now.replicas)}, {_gpus(now.gpus)}, as set"
     if not fleet.saved:
         return f"{first}; no way found takes fewer."
-    a_month = f", {money(fleet.saved_a_month)} a month" if fleet.saved_a_month is not None else ""
-    return f"{first}; {said}: {_gpus(fleet.saved)} fewer{a_month}."
+    a_month = f" and {money(fleet.saved_a_month)} a month" if fleet.saved_a_month is not None else ""
+    return f"{first}; {said}: saves {_gpus(fleet.saved)}{a_month}."
 
 
 def _peak(wanted: FleetWanted) -> int:
@@ -58,7 +58,7 @@ def rate_words(wanted: FleetWanted, carriers: Sequence[Carrier]) -> str:
         return ""
     stays = [
         f"{number(longest_stay(wanted.arrival_rate, carrier.runs), 1)} s {words}"
-        for name, words in ((AS_SET, "as set"), (BEST, "at the best way found"))
+        for name, words in ((AS_SET, "as set"), (BEST, "at the best split found"))
         for carrier in carriers
         if carrier.name == name
     ]

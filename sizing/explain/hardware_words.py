@@ -10,7 +10,7 @@ from sizing.memory.weights.variants import VARIANTS
 from sizing.scenario.inputs import Scenario
 from sizing.scenario.rest import EXACT, OTHER, missing_words, rest_of
 
-CARRIED_COLUMNS = ("GPU", "TP", "GPUs", "rest, low end", "runs as set", "best way runs", "GPUs per 1,000", "set")
+CARRIED_COLUMNS = ("GPU", "TP", "GPUs", "rest, low end", "runs as set", "best split runs", "GPUs per 1,000", "set")
 AUTOMATIC_COLUMNS = ("value", "is", "by")
 NOTHING = "-"
 
@@ -83,7 +83,7 @@ def lever_words(sizing: Sizing) -> str:
         return ""
     lever = free_lever(sizing)
     if lever is not None:
-        more = f"{lever.more:+,} as set, {lever.best_more:+,} at the best way"
+        more = f"{lever.more:+,} as set, {lever.best_more:+,} at the best split"
         return (
             f"free lever: {number(lever.free_gib, 1)} GiB, --mem-fraction-static {lever.fraction:.3f} runs "
             f"{count(lever.runs)} ({more})"
@@ -130,15 +130,17 @@ def hardware_headline(hardware: Hardware, requests: int | None = None) -> str:
         return f"No server of the table carries {requests_text(requests)} of L = {L}: at most {count(most)} run."
     first = found[0]
     return (
-        f"{requests_text(requests)} of L = {L}: {len(found)} of {len(hardware.carried)} servers carry them, the fewest "
-        f"GPUs are {first.gpus} x {first.gpu.name} (low end of an estimate; {EXACT})."
+        f"{requests_text(requests)} of L = {L}: {len(found)} of the {len(hardware.carried)} GPU and TP combinations "
+        f"that run anything carry them, the fewest GPUs are {first.gpus} x {first.gpu.name} "
+        f"(low end of an estimate; {EXACT})."
     )
 
 
 def hardware_notes(hardware: Hardware) -> str:
     """What is left out, and what the numbers are of."""
     said = [
-        "Requests are those of one server at the low end of the estimate; GPUs per 1,000 are those of whole servers."
+        "Requests are those of one server at the low end of the estimate; GPUs per 1,000 are those of whole servers. "
+        "The best split is by the flags of the last column; DCP, dtypes and the scheduler stay as set."
     ]
     if hardware.nothing:
         said.append(f"Not one request runs on {', '.join(hardware.nothing)} at up to TP16.")

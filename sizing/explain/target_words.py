@@ -6,8 +6,9 @@ from sizing.answers.alternatives import Way
 from sizing.answers.band import for_flags
 from sizing.answers.carrying_settings import Setting, Want
 from sizing.answers.carrying_ways import CarryingWay
-from sizing.answers.solve import solve
-from sizing.answers.target import Answer, Row, most_spared
+from sizing.answers.recommended import SPARE_WHY
+from sizing.answers.solve import solve, solve_now
+from sizing.answers.target import Answer, Near, Row, most_spared
 from sizing.basics.units import count, ratio_range_text, requests_text
 from sizing.engine.resolve import resolution
 from sizing.engine.split import Split
@@ -21,21 +22,52 @@ NOTHING = "-"
 
 
 def wants_words(wants: Sequence[Want]) -> str:
-    """What is wanted."""
-    return " and ".join(f"{requests_text(want.requests)} of L = {count(want.L)}" for want in wants)
+    """What is wanted; several lengths are each carried alone, by one setting."""
+    return " or ".join(f"{requests_text(want.requests)} of L = {count(want.L)}" for want in wants)
+
+
+def fit_words(wants: Sequence[Want], *, spare: bool, where: str = "") -> str:
+    """That the wants fit, each length alone, and whether a slot stays free; `where` is what that holds for."""
+    each = "Each length alone: " if len(wants) > 1 else ""
+    tight = "" if spare else f", without a slot to spare: {SPARE_WHY}"
+    return f"{each}{wants_words(wants)} fit{where}{tight}.{_at_once(wants)}"
+
+
+def _at_once(wants: Sequence[Want]) -> str:
+    if len(wants) == 1:
+        return ""
+    return f" For {'both' if len(wants) == 2 else 'all'} at once use Traffic."
+
+
+def most_words(row: Row, wants: Sequence[Want]) -> str:
+    """The most of each want that fits while the others are held, and with a slot to spare where that is fewer."""
+    most, spared = (
+        [_most_of(want, each, len(wants)) for want, each in zip(wants, found, strict=True)]
+        for found in (row.most, most_spared(row, tuple(wants)))
+    )
+    held = ", each with the others as wanted" if len(wants) > 1 else ""
+    spare = f" ({' and '.join(spared).replace('at most ', '')} with a slot to spare)" if spared != most else ""
+    return f"{' and '.join(most)}{spare}{held}"
+
+
+def _most_of(want: Want, most: int, wants: int) -> str:
+    said = f"at most {count(most)}" if most or wants == 1 else "none"
+    return said if wants == 1 else f"{said} of L = {count(want.L)}"
 
 
 def headline(answer: Answer) -> str:
     """Whether the wants fit, and the most that does."""
-    wants, where = wants_words(answer.wants), condition(answer.here.way.scenario)
-    static = static_alone(answer.here.way.scenario)
+    where, static = condition(answer.here.way.scenario), static_alone(answer.here.way.scenario)
     if answer.setting is not None:
-        return f"{wants} fit{where}.{static}"
-    most, spared = (
-        " and ".join(map(count, each)) for each in (answer.here.most, most_spared(answer.here, answer.wants))
-    )
-    spare = f" ({spared} with a slot to spare)" if spared != most else ""
-    return f"{wants} do not fit: at most {most}{spare}{where}.{static}"
+        return f"{fit_words(answer.wants, spare=has_spare(answer.setting), where=where)}{static}"
+    each = "Each length alone: " if len(answer.wants) > 1 else ""
+    most = most_words(answer.here, answer.wants)
+    return f"{each}{wants_words(answer.wants)} do not fit: {most}{where}.{static}"
+
+
+def has_spare(setting: Setting) -> bool:
+    """Whether a slot stays free for the chunk border, or none is needed."""
+    return bool(setting.spare) or not resolution(setting.scenario).radix_cache
 
 
 def reasons(answer: Answer) -> str:
@@ -58,12 +90,7 @@ def _carried(setting: Setting) -> str:
     share = f", {count(setting.requests)} on each of {ranks} ranks" if ranks > 1 else ""
     slots = f"{count(setting.slots_low)} to {count(setting.slots_high)} slots on a rank{share}"
     left = f"{count(setting.kv_left)} of {count(setting.kv_tokens)} KV tokens remain."
-    spare = (
-        ""
-        if setting.spare or not resolution(setting.scenario).radix_cache
-        else " No slot is spare for the chunk boundary."
-    )
-    return f"{slots}{ratio} carry them; {left}{spare}"
+    return f"{slots}{ratio} carry them; {left}"
 
 
 def gates(answer: Answer) -> tuple[str, ...]:
@@ -76,7 +103,7 @@ def way_rows(answer: Answer) -> list[tuple[str, ...]]:
     return [
         (
             row.way.words,
-            " and ".join(count(most) for most in row.most),
+            " and ".join(count(most) for most in most_spared(row, answer.wants)),
             row.setting.words if row.setting else NOTHING,
             _price(row, gates(answer)),
         )
@@ -92,7 +119,12 @@ def _price(row: Row, numbered: tuple[str, ...]) -> str:
 def price_words(way: Way) -> str:
     """What a way costs, in short."""
     gate = "validate outputs first" if way.gate else ""
-    return "; ".join(filter(None, (way.price, gate))) or "nothing else changes"
+    return "; ".join(filter(None, (way.price, gate))) or "no other flag changes"
+
+
+def carrying_price(one: CarryingWay) -> str:
+    """What a way that carries the wants costs, and whether no slot is spare."""
+    return price_words(one.way) + ("" if has_spare(one.setting) else f"; no slot to spare: {SPARE_WHY}")
 
 
 CARRYING_COLUMNS = ("way", "runs", "the most", "with these flags", "price")
@@ -106,17 +138,32 @@ def carrying_rows(found: Sequence[CarryingWay]) -> list[tuple[str, ...]]:
             count(one.runs),
             count(one.most),
             NOTHING if one.widest_flags == one.flags else " ".join(one.widest.flags),
-            price_words(one.way),
+            carrying_price(one),
         )
         for one in found
     ]
 
 
-def carrying_numbers(scenario: Scenario, one: CarryingWay) -> str:
-    """What runs as set, at the low end of an estimate, and with the flags of a way [requests of the deployment]."""
-    now = solve(for_flags(scenario)).now
-    before = f"{count(now.runs * scenario.attn_dp_size)}" if isinstance(now, Split) else "refused"
-    return f"{before} → {count(one.runs)} {'runs' if one.runs == 1 else 'run'} at L = {count(scenario.L)}"
+def carrying_numbers(scenario: Scenario, one: CarryingWay, wants: Sequence[Want]) -> str:
+    """For each length what runs as set, at the low end of an estimate, and with the flags of a way [requests of the
+    deployment]; where more than is wanted run as set, that too.
+    """
+    return "; ".join(_change_of(for_flags(scenario), one, want) for want in wants)
+
+
+def _change_of(scenario: Scenario, one: CarryingWay, want: Want) -> str:
+    now, then = _runs_at(scenario, want.L), _runs_at(one.setting.scenario, want.L) or 0
+    before, runs = "refused" if now is None else count(now), "runs" if then == 1 else "run"
+    if now is not None and now > then:
+        return f"{count(want.requests)} wanted at L = {count(want.L)}: {before} run as set, {count(then)} with this"
+    return f"{before} → {count(then)} {runs} at L = {count(want.L)}"
+
+
+def _runs_at(scenario: Scenario, L: int) -> int | None:
+    """What runs at L [requests of the deployment]; None where the engine refuses."""
+    ratio = solve(scenario).ratio_now if scenario.split == "balanced" else None  # r* of the scenario's own L
+    now = solve_now(scenario.model_copy(update={"L": L}), ratio)
+    return now.runs * scenario.attn_dp_size if isinstance(now, Split) else None
 
 
 def carrying_headline(found: Sequence[CarryingWay], wants: Sequence[Want]) -> str:
@@ -125,13 +172,17 @@ def carrying_headline(found: Sequence[CarryingWay], wants: Sequence[Want]) -> st
         return ""
     first = found[0]
     ways = "one way carries" if len(found) == 1 else f"{count(len(found))} ways carry"
-    return f"{ways} {wants_words(wants)}; the cheapest: {' '.join(first.flags)} ({price_words(first.way)})."
+    return f"{ways} {wants_words(wants)}; the cheapest: {' '.join(first.flags)} ({carrying_price(first)})."
+
+
+def _near_price(near: Near) -> str:
+    return near.price + ("" if has_spare(near.setting) else "; no slot to spare")
 
 
 def near_rows(answer: Answer) -> list[tuple[str, ...]]:
     """The nearest points that fit, with all flags that they take, under NEAR_COLUMNS; empty where there is none."""
     return [
-        (row.way.words, near.words, near.price, " ".join((*row.way.flags, *near.setting.flags)))
+        (row.way.words, near.words, _near_price(near), " ".join((*row.way.flags, *near.setting.flags)))
         for row in answer.rows
         for near in row.near
     ]

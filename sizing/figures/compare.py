@@ -179,7 +179,7 @@ def _names(curves: Sequence[_Curve], axes: _Axes) -> tuple[Figure, Figure]:
 
 
 def _number(curve: _Curve) -> str:
-    return f"<b>{count(curve.own[1])}</b> " if curve.own else ""
+    return f"<b>{count(curve.own[1])} at {tokens_text(curve.own[0])}</b>: " if curve.own else ""
 
 
 def _marks(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sizing.answers.carrying_settings import Want
 from sizing.answers.carrying_ways import CarryingWay
 from sizing.basics.units import count
-from sizing.explain.target_words import price_words
+from sizing.explain.target_words import carrying_price
 from sizing.figures.theme import SMALL, Figure, axis, layout, line, source_axis, text
 
 CHARACTERS = 150  # of a line of inputs over the whole main column at 1440 px
@@ -17,17 +17,16 @@ OVER = 14  # [px] above the bars: what is wanted
 FOOT = -0.28  # of a row, from its middle to where its bar is
 
 
-def ways_figure(
-    found: Sequence[CarryingWay], wants: Sequence[Want], end: int | None = None, *, dearer: bool = False
-) -> Figure:
-    """Bars of the ways, at least one: to what the flags run, and paler to the most of the way. `end` is where the axis
-    ends [requests], so that two figures have one scale; `dearer` names the ways that come behind the cheapest.
+def ways_figure(found: Sequence[CarryingWay], wants: Sequence[Want], *, dearer: bool = False) -> Figure:
+    """Bars of the ways, at least one: to what the flags run, and paler to the most of the way. `dearer` names the ways
+    that come behind the cheapest.
     """
     first, release = wants[0], found[0].way.scenario.release
     held = ["the other lengths are held"] if len(wants) > 1 else []
     ways = "Dearer ways" if dearer else "Ways"
     title = f"{ways} that carry {count(first.requests)} at L = {count(first.L)}, the cheapest first"
-    said = ["strong: what the flags run; faint: the most that the way runs with another split", *held]
+    said = ["cheapest: no other flag changes; then by what it costs: speed, prefix reuse, precision"]
+    said += ["strong: what the flags run; faint: the most that the way runs with another split", *held]
     figure = layout(said, title, height=0, characters=CHARACTERS, bottom=BOTTOM, right=RIGHT)
     figure["margin"] |= {"l": 24, "t": figure["margin"]["t"] + OVER}
     figure["title"]["pad"]["b"] += OVER
@@ -37,7 +36,7 @@ def ways_figure(
     figure["xaxis"] = source_axis(
         "requests that run at once, of the deployment",
         f"Solved as SGLang {release} does",
-        range=[0, ROOM * (end or widest(found))],
+        range=[0, ROOM * widest(found)],
         tickformat=",d",
     )
     figure["yaxis"] = axis("", range=[len(found) - 0.5, -0.5], tickvals=[], ticks="", showgrid=False)
@@ -55,7 +54,7 @@ def ways_figure(
 
 
 def widest(found: Sequence[CarryingWay]) -> int:
-    """The most that any of them runs [requests]: where the axis ends."""
+    """The most that any of them runs [requests]."""
     return max((one.most for one in found), default=1)
 
 
@@ -84,7 +83,7 @@ def _words(at: int, one: CarryingWay) -> list[Figure]:
     more = f", up to {count(one.most)}" if one.most > one.runs else ""
     return [
         text(f"<b>{' '.join(one.flags)}</b>", x=0, y=at - 0.30) | left,
-        text(price_words(one.way), x=0, y=at - 0.04, color="@muted", size=SMALL) | left,
+        text(carrying_price(one), x=0, y=at - 0.04, color="@muted", size=SMALL) | left,
         text(f"<b>{count(one.runs)}</b>{more}", x=one.most, y=at - FOOT)
         | left
         | {"xshift": 6, "bgcolor": "rgba(0,0,0,0)"},

@@ -117,7 +117,7 @@ def test_a_comparison_and_a_target_are_whole(open_sheet: Open, kept: tuple[Scena
     page = open_sheet(html, figures=(*FIGURES, "compare"))
     expect(page.get_by_role("heading", name=f"{len(kept)} side by side:")).to_be_visible()
     expect(page.locator('figure[data-figure="compare"]')).to_contain_text("At the balance")
-    expect(page.get_by_role("heading", name="Target: 96 requests of L = 9,216 and 16 requests of")).to_be_visible()
+    expect(page.get_by_role("heading", name="Target: Each length alone: 96 requests of L = 9,216 or")).to_be_visible()
     for found in (CLIPPED, OVERLAPPING, WIDER):
         assert page.evaluate(found) == []
     _whole_on_paper(page)
