@@ -143,7 +143,7 @@ def test_a_page_brings_its_looks(server: Server) -> None:
             path, Accept="text/html", Accept_Encoding="gzip", If_Modified_Since="Tue, 01 Jan 2030 00:00:00 GMT"
         )
         assert (status, headers["content-length"], body.count(b"<style>")) == (200, str(len(body)), 2)
-        assert body.index(b'id="root"') < body.index(b".st-key-bar {") < body.index(b"</body>")
+        assert body.index(b'id="root"') < body.index(b".st-key-chrome {") < body.index(b"</body>")
         assert "etag" not in headers
     assert server.reply("/?present", Accept="text/html")[2].count(b"<style>") == 1
     assert server.reply(HEALTH, Accept="text/html")[2] == b"ok"

@@ -264,4 +264,5 @@ def faults(replies: list[ForwardMsg]) -> list[str]:
 def plotly_urls(replies: list[ForwardMsg]) -> set[str]:
     """Where the figures of a page look for plotly.js."""
     components = [reply.delta.new_element.bidi_component for reply in replies]
-    return {json.loads(component.bytes)["plotly_url"] for component in components if component.bytes}
+    given = [json.loads(component.bytes) for component in components if component.bytes]
+    return {data["plotly_url"] for data in given if "plotly_url" in data}
