@@ -127,7 +127,7 @@ def test_compare_figure_marks_each_at_its_own_length() -> None:
     assert (marks["x"], marks["y"], marks["text"]) == ([9216, 32_768], [51, 35], ["<b>51</b>", "<b>35</b>"])
     for name, L, runs in (("one", 9216, 51), ("two", 32_768, 35)):
         assert traces[name]["y"][traces[name]["x"].index(L)] == runs
-    assert set(traces["names"]["text"]) == {"<b>51 at 9K</b>: one", "<b>35 at 32K</b>: two", "far"}
+    assert set(traces["names"]["text"]) == {"<b>51 at 9K:</b> one", "<b>35 at 32K:</b> two", "far"}
 
 
 def test_six_lines_differ_in_colour_dash_and_mark() -> None:

@@ -18,7 +18,7 @@ from pages.parts import state
 from pages.parts.blocks import plain
 from pages.parts.carried import CARRIED, carried, left_out, read_carried
 from pages.parts.chrome import draw_frame, mark_wrong, page_clicked, page_links
-from pages.parts.inputs import Places, draw_inputs, draw_live, settle_live, slider_stands
+from pages.parts.inputs import Places, draw_inputs, draw_live, slider_stands
 from pages.parts.kept import KEPT
 from pages.parts.presented import PRESENT, presented, style_presented
 from pages.parts.sheet import show_sheet
@@ -78,14 +78,8 @@ def _live(places: Places, body: Callable[[Scenario], None]) -> None:
         state.forget(state.WHOLE)
         st.rerun()
     _follow()  # a click that came with a move
-    context = get_script_run_ctx()
-    moved = context is not None and bool(context.fragment_ids_this_run)
-    live = settle_live(places)
-    if not moved:
-        draw_live(places, live)
+    draw_live(places)  # before the answer: a reader who is quick after it finds in the boxes what it is of
     _answer(places, body)
-    if moved:
-        draw_live(places, live)  # they stand already: a move is answered first
     slider_stands()
 
 

@@ -93,16 +93,11 @@ def draw_inputs(counting: Collection[str]) -> Places:
     return Places(places, stands, rest)
 
 
-def settle_live(places: Places) -> list[str]:
-    """Which inputs of LIVE have a widget in this run; what is hidden is held."""
+def draw_live(places: Places) -> None:
+    """The inputs of LIVE, each in its place."""
     stated = state.stated()
     live = [name for name in places.live if _is_drawn(name, stated)]
     state.draw_these((*places.drawn, *live))
-    return live
-
-
-def draw_live(places: Places, live: Iterable[str]) -> None:
-    """These inputs of LIVE, each in its place."""
     for name in live:
         with places.live[name]:
             _draw(name)

@@ -162,7 +162,7 @@ def _names(curves: Sequence[_Curve], axes: _Axes) -> tuple[Figure, Figure]:
     """Beside the right end of each line its mark and its name, as far apart as the names need, and a thread to it."""
     looks = list(zip(curves, LOOKS, strict=False))
     looks.sort(key=lambda each: (each[0].runs[-1], each[0].runs))
-    names = [f"{_number(curve)}{wrapped(curve.name)}" for curve, _ in looks]
+    names = [_number_and_name(curve) for curve, _ in looks]
     ends = [max(curve.runs[-1], 1) for curve, _ in looks]
     heights = [name.count("<br>") * NAME_LINE + NAME_LINE + 2.0 for name in names]
     stand = [axes.requests(y) for y in spread([float(axes.up(end)) for end in ends], heights, axes.height)]
@@ -178,8 +178,11 @@ def _names(curves: Sequence[_Curve], axes: _Axes) -> tuple[Figure, Figure]:
     return threads, _marks("names", placed, [KEY_SIZE] * len(names), names, ["middle right"] * len(names), SMALL)
 
 
-def _number(curve: _Curve) -> str:
-    return f"<b>{count(curve.own[1])} at {tokens_text(curve.own[0])}</b>: " if curve.own else ""
+def _number_and_name(curve: _Curve) -> str:
+    if curve.own is None:
+        return wrapped(curve.name)
+    number = f"{count(curve.own[1])} at {tokens_text(curve.own[0])}:"
+    return wrapped(f"{number} {curve.name}").replace(number, f"<b>{number}</b>", 1)
 
 
 def _marks(

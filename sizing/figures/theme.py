@@ -72,6 +72,7 @@ DARK = {
 FONT = "Source Sans, Source Sans Pro, DejaVu Sans, Arial, sans-serif"
 SMALL, NORMAL, LARGE = 12, 13, 17
 SEPARATOR = " · "
+GOES_ON = " "  # at the end of a line whose piece goes on in the next
 OWN = "own"  # the name of shapes and annotations that stand for the input that is set (hand.py)
 TITLE_HEIGHT = 34  # [px] from the top edge to the title's foot
 LINE_HEIGHT = 17  # [px] of the small lines under a title
@@ -179,13 +180,15 @@ def layout(inputs: list[str], title: str, *, height: int, characters: int, botto
 def _wrapped(pieces: list[str], characters: int) -> list[str]:
     """Pieces joined into lines of at most so many characters; a piece is broken only where it is longer than a line."""
     lines: list[str] = []
-    for piece in (
-        part for whole in pieces for part in (wrap(whole, characters) if len(whole) > characters else [whole])
-    ):
+    for whole in pieces:
+        piece, *rest = (wrap(whole, characters) if len(whole) > characters else []) or [whole]
         if lines and len(lines[-1]) + len(SEPARATOR) + len(piece) <= characters:
             lines[-1] += SEPARATOR + piece
         else:
             lines.append(piece)
+        for more in rest:
+            lines[-1] += GOES_ON
+            lines.append(more)
     return lines
 
 

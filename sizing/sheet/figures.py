@@ -7,7 +7,7 @@ from unicodedata import east_asian_width
 from sizing.answers.solve import Sizing
 from sizing.engine.split import Split
 from sizing.figures import LIGHT, crossing_figure, memory_figure, painted, ratio_figure
-from sizing.figures.theme import SEPARATOR, Figure, layout
+from sizing.figures.theme import GOES_ON, SEPARATOR, Figure, layout
 
 WIDTH = 860  # [px] every figure is drawn at this width and then scaled to the page
 CHARACTERS = 135  # of a line of inputs at that width
@@ -38,7 +38,8 @@ def fitted(figure: Figure, names: Sequence[str]) -> Figure:
     this makes. `names` are the strangers' words among them.
     """
     old = figure["layout"]
-    pieces = [piece for line in old["title"]["subtitle"]["text"].split("<br>") for piece in line.split(SEPARATOR)]
+    lines = old["title"]["subtitle"]["text"].replace(f"{GOES_ON}<br>", GOES_ON).split("<br>")
+    pieces = [piece for line in lines for piece in line.split(SEPARATOR)]
     wrapped = {"title": old["title"]["text"], "characters": min(map(_characters, names))}
     top = layout(pieces, height=old["height"], **wrapped)["margin"]["t"]
     height = old["height"] + top - old["margin"]["t"]

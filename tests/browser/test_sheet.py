@@ -168,8 +168,9 @@ def test_text_of_a_stranger_stays_text(open_sheet: Open) -> None:
     scenario = Scenario().model_copy(update={"name": name})
     page = open_sheet(sheet_of(scenario, on=ON, link_base="javascript:alert(4)//"))
     expect(page.get_by_role("heading", level=1)).to_have_text(name)
+    as_it_is = re.compile(r"<img src=x\s*onerror=alert\(2\)>")  # a long name is broken between its words
     for figure in FIGURES:
-        expect(page.locator(f'figure[data-figure="{figure}"]')).to_contain_text("<img src=x onerror=alert(2)>")
+        expect(page.locator(f'figure[data-figure="{figure}"]')).to_contain_text(as_it_is)
     assert page.locator("img, a").count() == 0
 
 
