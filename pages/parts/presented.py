@@ -30,8 +30,9 @@ STYLE = f"""<style>
 [data-testid="stMain"] :is(h1, .words h1) {{ font-size: 2.5rem; padding: 0; }}
 [data-testid="stMain"] :is(p, li, td, th) {{ font-size: 1.3rem; }}
 [data-testid="stMain"] [data-testid="stCaptionContainer"] * {{ font-size: 1.25rem; }}
-.words .change {{ margin-top: 0; display: flex; flex-wrap: wrap; align-items: center; gap: 0 2rem; }}
-.words .change {{ padding: 0.25rem 1rem; }}
+.words .change {{
+  margin-top: 0; display: flex; flex-wrap: wrap; align-items: center; gap: 0 2rem; padding: 0.25rem 1rem;
+}}
 .words .change > * {{ margin: 0; }}
 .words .change h2 {{ font-size: 2rem; }}
 .words .change pre {{ padding-right: 0.75rem; }}

@@ -1,6 +1,7 @@
 // Words and tables of a page, from the Markdown that blocks.py writes: headings, paragraphs, lists, tables with plain
-// cells and text to copy, in parts that stand plain, stand out or are folded. What did not change stays in the document as it is, down to the cell, so that a move of a slider costs only
-// what it changes. Every text is set as text: none becomes markup.
+// cells and text to copy, in parts that stand plain, stand out or are folded. What did not change stays in the document
+// as it is, down to the cell, so that a move of a slider costs only what it changes. Every text is set as text: none
+// becomes markup.
 
 const ESCAPED = /\\([^A-Za-z0-9\s])/g;
 
@@ -76,7 +77,11 @@ function code(element, source) {
     button.type = "button";
     button.textContent = "Copy";
     button.addEventListener("click", async () => {
-      await (navigator.clipboard?.writeText(element.text.textContent) ?? copySelected(element.text));
+      try {
+        await navigator.clipboard.writeText(element.text.textContent);
+      } catch {
+        copySelected(element.text);
+      }
       button.textContent = "Copied";
       setTimeout(() => (button.textContent = "Copy"), 1500);
     });
