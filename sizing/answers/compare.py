@@ -200,11 +200,8 @@ def headline_of(found: tuple[Sizing | Refusal, ...]) -> str:
     """How many there are and what they run [requests of the deployment]."""
     splits = [(item, item.now) for item in found if isinstance(item, Sizing)]
     runs = [of_deployment(item, now.runs) for item, now in splits if isinstance(now, Split)]
-    unknown = [item for item, _ in splits if not rest_is_given(item.scenario)]
-    many, estimated = (
-        UNKNOWN_REST if unknown else "none starts",
-        [item for item, _ in splits if item.scenario.rest_source == "estimated"],
-    )
+    estimated = [item for item, _ in splits if item.scenario.rest_source == "estimated"]
+    many = "none starts" if all(rest_is_given(item.scenario) for item, _ in splits) else UNKNOWN_REST
     runs += [of_deployment(item, end) for item in estimated if (band := band_of(item)) for end in band.runs]
     if runs:
         least = f"{count(min(runs))} to " if min(runs) < max(runs) else ""
