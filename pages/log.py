@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts import state
-from pages.parts.blocks import plain, table_text
+from pages.parts.blocks import plain, table_text, unbroken
 from pages.parts.frame import show_page
 from pages.parts.hardware import show_boot_memory
 from pages.parts.inputs import take_inputs
@@ -25,11 +25,12 @@ from sizing.answers import limit_panel as lifts
 from sizing.answers.recommended import recommended
 from sizing.basics.units import count
 from sizing.bootlog import Boot
-from sizing.bootlog.diagnosis import Diagnosis, likely_model, models_that_fit, named_model, readings, settled
+from sizing.bootlog.diagnosis import Diagnosis, models_that_fit, named_model, readings, settled
 from sizing.bootlog.text import MAX_BYTES
 from sizing.command import Command, read_command
 from sizing.exchange.answer import SizingAnswer
 from sizing.exchange.link import to_query
+from sizing.exchange.log_answer import model_named_by
 from sizing.exchange.server_answer import Serving, Told, is_boot, told
 from sizing.exchange.server_words import BESIDE_COLUMNS, COLUMNS, beside_rows, measured_rows
 from sizing.explain.unified_memory import COLUMNS as UNIFIED_COLUMNS
@@ -77,13 +78,14 @@ def show_log(scenario: Scenario) -> None:
     if read.log.last is None and read.facts is None:
         first.markdown("# Nothing to read in this log")
         return
-    model = _model(read, command)
-    found = told(read, command, scenario.L, model, **_bytes(read, command, model))
+    model, named = _model(read, command)
+    typed = _bytes(read, command, model)
+    found = told(read, command, scenario.L, model if typed or model != named else None, **typed)
     with first:
         st.markdown(_headline(found))
         if found.found is not None:
             _cure(found.answer, found.found, command)
-        _whose(found, read, scenario)
+        _whose(found, given, scenario, typed)
     if presented():
         _slide(found, given)
         return
@@ -122,6 +124,8 @@ class Given(NamedTuple):
 
     name: str
     read: Read
+    simulated: bool = False
+    """Whether it is the example."""
 
 
 def _slide(found: Told, given: Given) -> None:
@@ -199,7 +203,7 @@ def _read(files: list[Any], pasted: str) -> Given | None:
         bar.progress(min(done / max(size, 1), 1.0), f"Read {done // MEGABYTE} of {size // MEGABYTE} MB")
 
     name = ", ".join(file.name for file in files[:3]) + (", ..." if len(files) > 3 else "") or PASTED
-    given = Given(name, read_texts(_texts(files, pasted), show))
+    given = Given(name, read_texts(_texts(files, pasted), show), not files and pasted.strip() == example().log.strip())
     bar.empty()
     state.note(READ, (what, given))
     return given
@@ -213,13 +217,15 @@ def _texts(files: list[Any], pasted: str) -> Iterator[Iterable[bytes]]:
         yield [pasted.encode("utf-8", "replace")]
 
 
-def _model(read: Read, command: Command | None) -> str:
-    """The model whose exact bytes are taken, first of all one that the printed sizes allow."""
+def _model(read: Read, command: Command | None) -> tuple[str, str]:
+    """The model whose exact bytes are taken, and the one that is taken where none is chosen, as by the command `log`:
+    the one that is named, if any; another model may have the printed sizes too.
+    """
     boot = read.log.last
     if boot is not None and is_boot(boot):
         facts = settled(boot, command)
-        fits = models_that_fit(facts)
-        first, key = likely_model(facts, fits), f"log_model_{boot.first_line}_{facts.slots}_{facts.settings.tp_size}"
+        fits, first = models_that_fit(facts), model_named_by(boot, command)
+        key = f"log_model_{boot.first_line}_{facts.slots}_{facts.settings.tp_size}"
     else:
         found = told(read, command).found
         fits, first, key = (), found.model if found else "", "log_model_of_server"
@@ -235,7 +241,7 @@ def _model(read: Read, command: Command | None) -> str:
         format_func=named,
         help="Two decimals of GiB leave an interval; a model whose bytes lie in it makes the numbers exact.",
     )
-    return str(kept_box(f"{key}_{first}", first, box, options))
+    return str(kept_box(f"{key}_{first}", first, box, options)), first
 
 
 def _bytes(read: Read, command: Command | None, model: str) -> dict[str, Any]:
@@ -252,11 +258,12 @@ def _bytes(read: Read, command: Command | None, model: str) -> dict[str, Any]:
     return {"state_bytes_per_slot": int(typed), "conv_bytes_per_slot": None}  # unknown
 
 
-def _whose(found: Told, read: Read, scenario: Scenario) -> None:
-    """Which numbers are the log's and which the sidebar's, with the length in use as the L to take."""
-    told_by = "boot log" if found.printed else "server"
-    words = f"All numbers here come from the {told_by}. Only L = {count(scenario.L)} comes from the sidebar"
-    length = read.facts.length_in_use if read.facts else None
+def _whose(found: Told, given: Given, scenario: Scenario, typed: dict[str, Any]) -> None:
+    """Which numbers are the log's and which are not, with the length in use as the L to take."""
+    facts = given.read.facts
+    words = " ".join(_sources(found, given, typed))
+    words += f" From the sidebar: L = {count(scenario.L)}"
+    length = facts.length_in_use if facts else None
     words += ", because no log says how long requests will be." if length is None else "."
     other = _differs(found.found.scenario if found.found else None, scenario)
     if other:
@@ -265,6 +272,25 @@ def _whose(found: Told, read: Read, scenario: Scenario) -> None:
     if length is not None and length != scenario.L and length <= MAX_L and not presented():
         label = f"Take L = {count(length)}, the length in use"
         st.button(label, on_click=take_inputs, args=({"L": length},), help="KV tokens per running request, measured.")
+
+
+def _sources(found: Told, given: Given, typed: dict[str, Any]) -> Iterator[str]:
+    """Where the numbers are from, but for L."""
+    if given.simulated:
+        yield "Example: a boot of the engine's own sizing code, and an hour of load that is simulated."
+    answer, facts, model = found.answer, given.read.facts, found.found.model if found.found else ""
+    of_text = {
+        "slots": answer.slots is not None,
+        "tokens": answer.kv_tokens is not None,
+        "rest": answer.rest_gib is not None,
+        "bytes": answer.state_bytes_per_slot is not None and not model and not typed,
+        "occupancy": facts is not None and facts.main is not None,
+    }
+    if any(of_text.values()):
+        told_by = "log" if found.printed else "server"
+        yield f"From the {told_by}: {', '.join(name for name, there in of_text.items() if there)}."
+    if model:
+        yield f"From the catalogue: the bytes of {model}."
 
 
 # What makes another deployment of it, the first first; of those that differ so many are named.
@@ -287,10 +313,12 @@ def _differs(log: Scenario | None, sidebar: Scenario) -> str:
 def _headline(found: Told) -> str:
     """What happened, in one line with its reasons."""
     headline, *rest = found.sentences
+    flags = found.answer.flags  # the change below says them with what they give
+    rest = [sentence for sentence in rest if not (flags and sentence.startswith(f"{' '.join(flags)}: "))]
     sizing = found.found.sizing if found.found is not None else None
     shown = sizing is not None and found.answer.flags is not None and found.unified is None
     idle = idle_words(sizing) if sizing is not None and shown else ""
-    return f"# {plain(headline)}\n\n{plain(' '.join((*rest, idle)).strip())}"
+    return f"# {plain(unbroken([headline])[0])}\n\n{plain(' '.join((*rest, idle)).strip())}"
 
 
 def _measured(serving: Serving) -> list[str]:

@@ -373,7 +373,7 @@ def page() -> AppTest:
 def words(page: AppTest) -> str:
     """All words of the page, with the escapes of Markdown taken out."""
     shown = [element.value for element in page.main if hasattr(element, "value") and isinstance(element.value, str)]
-    return "\n".join(shown).replace("\\", "")
+    return "\n".join(shown).replace("\\", "").replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_the_page_reads_a_pasted_log_and_keeps_it(page: AppTest) -> None:

@@ -8,6 +8,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from sizing.basics.units import count
+from sizing.command import read_command
+from sizing.exchange.server_answer import told
 from sizing.server.example import FILE, example
 from sizing.server.texts import read_texts
 from tests.server_simulation import example_log
@@ -75,18 +77,24 @@ def test_the_example_is_tried_with_one_click(page: AppTest) -> None:
     (button,) = [button for button in page.button if button.label == "Try an example"]
     button.click()
     said = words(page.run())
-    assert "# State pool admitted nobody 80 % of the time, KV never above 47 %: r = 2.2045 runs 74 at L = 9,216" in said
-    assert "Only L = 9,216 comes from the sidebar" in said
+    assert "# State pool admitted nobody 80 % of the time, KV never above 47 %: r = 2.2053 runs 74 at L = 9,216" in said
+    assert "Example: a boot of the engine's own sizing code, and an hour of load that is simulated." in said
+    assert "From the log: slots, tokens, rest, bytes, occupancy. From the sidebar: L = 9,216." in said
+    assert "Requests hold 9,676 tokens each: the L to size for, not 9,216." in said
+    read = read_texts([[example().log.encode()]])
+    by_command = told(read, read_command(example().command), 9_216)  # as `log` does without --model
+    assert f"# {by_command.sentences[0]}" in said
+    assert said.count("2.2053") == 3  # in the headline, in what is changed and in the command
     assert "S = 5 counts one more, the peak between prefill and decode" in said
     changed, command = codes(page)
     (recorder,) = [code.value for code in page.code if code.language == "bash"]
-    assert changed.splitlines() == ["- --mamba-full-memory-ratio 0.9", "+ --mamba-full-memory-ratio 2.2045"]
-    assert command == example().command.replace("ratio 0.9", "ratio 2.2045")
+    assert changed.splitlines() == ["- --mamba-full-memory-ratio 0.9", "+ --mamba-full-memory-ratio 2.2053"]
+    assert command == example().command.replace("ratio 0.9", "ratio 2.2053")
     assert "while [" in recorder
     (take,) = [button for button in page.button if button.label.startswith("Take L = ")]
     take.click()
     said = words(page.run())
-    assert "Only L = 9,676 comes from the sidebar" in said
+    assert "From the sidebar: L = 9,676." in said
     assert not [button for button in page.button if button.label.startswith("Take L = ")]
     back = page.switch_page("app.py").run()
     assert "at L = 9,676" in words(back)
@@ -99,7 +107,7 @@ def test_what_a_server_says_without_its_model(page: AppTest) -> None:
     said = paste(page, text)
     assert "What another split would run is not known: the bytes of a state slot are in no field" in said
     page.text_input(key="log_state_bytes").set_value("56171520")
-    assert "74 requests at L = 9,216" in words(page.run())
+    assert "51 → 74 run" in words(page.run())
     page.text_input(key="log_state_bytes").set_value("many")
     page.run()
     assert "a whole number of bytes is needed" in page.error[0].value

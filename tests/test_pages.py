@@ -32,7 +32,11 @@ def balance() -> AppTest:
 def words(page: AppTest) -> str:
     """All words of the main column, with the escapes of Markdown taken out."""
     shown = [element.value for element in page.main if hasattr(element, "value") and isinstance(element.value, str)]
-    return "\n".join(shown + [text for part in parts(page) for text in part.values()]).replace("\\", "")
+    return (
+        "\n".join(shown + [text for part in parts(page) for text in part.values()])
+        .replace("\\", "")
+        .replace("\N{NO-BREAK SPACE}", " ")
+    )
 
 
 def components(page: AppTest) -> list[dict[str, Any]]:

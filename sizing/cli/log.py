@@ -33,7 +33,7 @@ def add(commands: Any) -> None:
         "read as one. FILE is - for standard input.",
     )
     log.add_argument("files", metavar="FILE", nargs="+", help="log, answer or scrapes; or - for standard input")
-    log.add_argument("--model", metavar="NAME", help="a name of the catalogue, for exact bytes (the one that fits)")
+    log.add_argument("--model", metavar="NAME", help="a name of the catalogue, for exact bytes (else the one named)")
     log.add_argument("--command", metavar="COMMAND", help="file with the launch command behind the log")
     log.add_argument("--L", "--length", metavar="L", dest="length", help="context per request [tokens]")
     log.add_argument("--json", action="store_true", help="print the answer as JSON instead of tables")

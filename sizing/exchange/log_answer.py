@@ -55,7 +55,7 @@ def log_answer(
         nothing = _no_boot(log)
         return LogAnswer(nothing, None, (nothing.words,))
     if model is None:
-        model = _named(boot, command)
+        model = model_named_by(boot, command)
     found = found or diagnose(boot, model=model, command=command, stated={} if L is None else {"L": L})
     numbers = _Numbers(boot, found, L)
     cure, why = _cure(boot, command, found, numbers)
@@ -94,8 +94,8 @@ NO_SLOT = (
 )
 
 
-def _named(boot: Boot, command: Command | None) -> str:
-    """The model that log or command name, where the printed sizes allow its bytes."""
+def model_named_by(boot: Boot, command: Command | None) -> str:
+    """The model of the catalogue that log or command name, where the printed sizes allow its bytes; else empty."""
     facts = settled(boot, command)
     paths = (facts.settings.model_path, command.model_path if command else None)
     fits = models_that_fit(facts) if any(paths) else ()

@@ -77,7 +77,7 @@ def test_a_packed_log_is_uploaded_and_explored(page: Page, base_url: str) -> Non
     page.locator('input[type="file"]').set_input_files([file])
     expect(page.locator("h1").first).to_contain_text("51 requests run at L = 9,216", timeout=SECONDS)
     page.get_by_text("Explore it on the balance page").click()
-    expect(page.locator('[data-figure="crossing"]')).to_contain_text("rest 28.529 GiB per rank", timeout=SECONDS)
+    expect(page.locator('[data-figure="crossing"]')).to_contain_text("rest 28.53 GiB per rank", timeout=SECONDS)
 
 
 def test_an_uploaded_log_stays_and_a_paste_is_read_at_once(page: Page, base_url: str) -> None:
