@@ -421,4 +421,4 @@ def _command_alone(scenario: Scenario, command: Command) -> None:
         st.page_link("app.py", label=label, query_params=to_query(found), icon="⚖️")
 
 
-show_page("Why am I clamped?", show_log, counting=("L",))
+show_page("Log", show_log, counting=("L",))

@@ -61,6 +61,7 @@ def test_nothing_keeps_a_reader_out(page: Page, base_url: str, name: str) -> Non
     )
     assert levels[0] == 1
     assert all(after - before <= 1 for before, after in pairwise(levels)), levels
+    expect(page.locator('nav [aria-current="page"]')).to_have_text(name.capitalize() or "Balance")
     page.locator("body").focus()
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the answer"
