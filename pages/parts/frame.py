@@ -30,6 +30,9 @@ from sizing.scenario.inputs import INPUTS
 from sizing.scenario.rest import rest_of
 
 SIDEBAR = 340  # [px] wide: two boxes in a row still hold what is chosen in them
+ANSWER = "answers"  # the container of all that answers; greyed while an input is wrong
+LAST = "last_good"  # in the session: the last scenario without a wrong input
+TOLD = "told"  # in the session: whether something is told above the answer
 WRITTEN = 50  # addresses of a session that are remembered: more than moves may be under way
 PAGES = {
     "app.py": "Balance",
@@ -65,11 +68,14 @@ def show_page(title: str, body: Callable[[Scenario], None], counting: Collection
         _tools(bar)
     with st.sidebar, st.container(gap="xsmall"):
         places = draw_inputs(counting)
-    _live(places, body)
+    told = st.empty()
+    state.note(TOLD, True)  # a fragment may write only to places that it wrote to in the last full run
+    with st.container(key=ANSWER):
+        _live(told, places, body)
 
 
 @st.fragment
-def _live(places: Places, body: Callable[[Scenario], None]) -> None:
+def _live(told: DeltaGenerator, places: Places, body: Callable[[Scenario], None]) -> None:
     """What one explores by moving and all that follows: a move reruns this alone and leaves the other inputs standing.
 
     A hand on a figure may set other inputs too; then the whole page is drawn.
@@ -79,27 +85,34 @@ def _live(places: Places, body: Callable[[Scenario], None]) -> None:
         st.rerun()
     _follow()  # a click that came with a move
     draw_live(places)  # before the answer: a reader who is quick after it finds in the boxes what it is of
-    _answer(places, body)
+    _answer(told, places, body)
     slider_stands()
 
 
-def _answer(places: Places, body: Callable[[Scenario], None]) -> None:
-    """The page for what stands in the inputs; where one is wrong, what is, and the last answer."""
+def _answer(told: DeltaGenerator, places: Places, body: Callable[[Scenario], None]) -> None:
+    """The page for what stands in the inputs; where one is wrong, what is, and the last answer.
+
+    What is told stands in a place of its own, so that an answer comes where the one before it stood.
+    """
     found = read_scenario(state.hold())
     if not isinstance(found, Scenario):
         if places.rest is not None:
             places.rest.empty()  # a fragment may write only to places that the last full run wrote to
-        _marked(found)
-        _last(body)
+        last = state.noted(LAST)
+        with told.container():
+            _marked(found, last is not None)
+        state.note(TOLD, True)
+        if last is not None:
+            body(last)
         return
     _write_link(found)
     state.note("filled", {name: getattr(found, name) for name in FILLED})
     state.note("filled_of", found.model)
     if places.rest is not None:
         _say_rest(places.rest, found)
-    _report(found)
     state.note(LAST, found)
     body(found)
+    _tell(told, found)
     if carried() != state.noted("carried"):
         _write_link(found)  # again, for what a page holds since it was drawn
 
@@ -110,13 +123,6 @@ def _say_rest(place: DeltaGenerator, scenario: Scenario) -> None:
     gone = state.noted("rest_gone")
     left = f" The {gone} GiB stated before were another deployment's." if gone is not None else ""
     place.caption(plain(f"{rest.words[:1].upper()}{rest.words[1:]}.{left}"))
-    if scenario.rest_is_stated and state.noted("rest_drafts", False) != bool(scenario.D):
-        drafts = "without draft tokens" if scenario.D else "with draft tokens"
-        st.warning(
-            plain(
-                f"rest was stated {drafts}: since 0.5.14 a draft's weights come off it. State the one that holds now."
-            )
-        )
 
 
 HELP = {
@@ -240,27 +246,30 @@ def _remember(query: dict[str, str]) -> None:
     state.note("written", (*state.noted("written", ()), query)[-WRITTEN:])
 
 
-def _report(scenario: Scenario) -> None:
-    """What the link got wrong stays on the page until an input is changed."""
+def _tell(told: DeltaGenerator, scenario: Scenario) -> None:
+    """What the link got wrong, until an input is changed, and a rest that was typed for other drafts."""
     problems = state.noted("problems")
+    warnings = []
     if problems and scenario == state.noted("problems_of"):
-        st.warning(plain("\n".join(problem.sentence for problem in problems)))
+        warnings.append("\n".join(problem.sentence for problem in problems))
+    if scenario.rest_is_stated and state.noted("rest_drafts", False) != bool(scenario.D):
+        drafts = "without draft tokens" if scenario.D else "with draft tokens"
+        warnings.append(
+            f"rest was stated {drafts}: since 0.5.14 a draft's weights come off it. State the one that holds now."
+        )
+    if warnings:
+        with told.container():
+            for words in warnings:
+                st.warning(plain(words))
+    elif state.noted(TOLD):
+        told.empty()
+    state.note(TOLD, bool(warnings))
 
 
-LAST = "last_good"  # in the session: the last scenario without a wrong input
-
-
-def _marked(problems: list[Problem]) -> None:
-    """Every wrong input: said on top, and marked at its field."""
+def _marked(problems: list[Problem], greyed: bool) -> None:
+    """Every wrong input: said on top, and marked at its field; the last answer below is greyed."""
     st.error(plain("\n".join(problem.sentence for problem in problems)))
     mark_wrong({problem.where: problem.sentence for problem in problems})
-
-
-def _last(body: Callable[[Scenario], None]) -> None:
-    """The last answer, greyed, as long as an input is wrong; nothing that was entered is lost."""
-    last = state.noted(LAST)
-    if last is None:
-        return
-    st.caption("Below: the last answer, from before what is marked.")
-    with st.container(key="stale"):
-        body(last)
+    if greyed:
+        st.caption("Below: the last answer, from before what is marked.")
+        st.html(f"<style>.st-key-{ANSWER} {{ opacity: 0.4; }}</style>")

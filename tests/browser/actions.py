@@ -5,6 +5,13 @@ from playwright.sync_api import FilePayload, Locator, Page, expect
 SECONDS = 60_000  # [ms] what a slow machine may take to load the page once
 
 
+def go_to(page: Page, name: str) -> None:
+    """A page of the bar, until it stands: the boxes of the page before are alike, and what is typed there is of it."""
+    page.get_by_role("link", name=name, exact=True).click()
+    expect(page.locator('nav [aria-current="page"]')).to_have_text(name)
+    expect(page.locator('[data-test-script-state="notRunning"]')).to_be_visible()
+
+
 class Actions:
     """What a person does on a page, counted."""
 

@@ -5,6 +5,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from sizing import Scenario, solve
 from sizing.answers.recommended import recommended
+from tests.browser.actions import go_to
 from tests.browser.labels import CLIPPED, FILLED, OVERLAPPING
 
 FIGURES = ("crossing", "ratio", "memory")
@@ -78,7 +79,7 @@ def test_the_very_first_request_is_a_link_to_another_page(page: Page, fresh_serv
     page.goto(f"{fresh_server}/reference?L=65536&D=4")
     expect(page.get_by_role("heading", name="Reference", exact=True)).to_be_visible(timeout=SECONDS)
     expect(exact(page)).to_have_value("65536")
-    page.get_by_role("link", name="Balance").click()
+    go_to(page, "Balance")
     expect(page.get_by_text("at L = 65,536")).to_be_visible()
     page.wait_for_url("**D=4*")
 
@@ -167,14 +168,14 @@ def test_typed_inputs_survive_a_visit_to_the_other_page(page: Page, base_url: st
     rest.fill("40")
     rest.press("Enter")
     page.wait_for_url("**rest_gib=40*")
-    page.get_by_role("link", name="Reference").click()
+    go_to(page, "Reference")
     expect(page.get_by_role("heading", name="Reference", exact=True)).to_be_visible()
     expect(exact(page)).to_have_value("12345")
     page.go_back()
     expect(page.get_by_text("at L = 12,345")).to_be_visible()
     page.go_forward()
     expect(page.get_by_role("heading", name="Reference", exact=True)).to_be_visible()
-    page.get_by_role("link", name="Balance").click()
+    go_to(page, "Balance")
     expect(page.get_by_text("at L = 12,345")).to_be_visible()
     expect(rest).to_have_value("40")
     page.wait_for_url("**rest_gib=40*")
@@ -184,9 +185,9 @@ def test_what_was_just_typed_goes_along_and_the_flag_is_copied(page: Page, base_
     """A click on another page takes a number that no key has confirmed; flags and folds work as they look."""
     open_balance(page, base_url)
     exact(page).fill("32768")
-    page.get_by_role("link", name="Reference").click()
+    go_to(page, "Reference")
     page.wait_for_url("**/reference?L=32768")
-    page.get_by_role("link", name="Balance").click()
+    go_to(page, "Balance")
     expect(page.get_by_text("at L = 32,768")).to_be_visible()
     found = recommended(solve(Scenario(L=32_768)))
     assert found is not None
@@ -238,7 +239,7 @@ def test_the_slider_stands_at_l_on_every_page(page: Page, base_url: str) -> None
     expect(page.get_by_text("at L = 10,240")).to_be_visible()
     slider = page.get_by_role("slider", name="L, context per request").first
     for link in ("Reference", "Balance", "Reference", "Balance"):
-        page.get_by_role("link", name=link).first.click()
+        go_to(page, link)
         page.wait_for_url("**reference?L=10240" if link == "Reference" else "**/?L=10240")
         expect(exact(page)).to_have_value("10240")
         expect(slider).to_have_attribute("aria-valuetext", "10,240")
@@ -252,9 +253,9 @@ def test_a_wrong_input_survives_a_visit_to_the_other_page(page: Page, base_url: 
     exact(page).fill("0")
     exact(page).press("Enter")
     expect(page.get_by_text("L must be 1 or more, not “0”.")).to_be_visible()
-    page.get_by_role("link", name="Reference").click()
+    go_to(page, "Reference")
     expect(page.get_by_text("L must be 1 or more, not “0”.")).to_be_visible()
-    page.get_by_role("link", name="Balance").click()
+    go_to(page, "Balance")
     expect(exact(page)).to_have_value("0")
     exact(page).fill("8K")
     exact(page).press("Enter")

@@ -9,6 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from sizing import Scenario, Split, solve
+from tests.browser.actions import go_to
 from tests.browser.test_balance import SECONDS, open_balance
 
 PAGES = ("", "target", "traffic", "log", "compare", "model", "reference")
@@ -147,7 +148,8 @@ def test_a_wrong_field_is_marked_and_the_last_answer_stays(page: Page, base_url:
     for name in ("L", "rest_gib"):
         below = f"getComputedStyle(document.querySelector('.st-key-{name}'), '::after').content"
         page.wait_for_function(f"{below}.includes('must be')")
-    expect(page.locator(".st-key-stale h1")).to_have_text("51 requests run at L = 9,216: the state pool binds.")
+    expect(page.locator("h1")).to_have_text("51 requests run at L = 9,216: the state pool binds.")
+    expect(page.locator(".st-key-answers")).to_have_css("opacity", "0.4")
 
 
 def test_what_is_kept_and_wanted_is_never_lost(page: Page, server: Callable[[], str]) -> None:
@@ -156,7 +158,7 @@ def test_what_is_kept_and_wanted_is_never_lost(page: Page, server: Callable[[], 
     page.get_by_role("button", name="Keep (0)").click()
     expect(page.get_by_role("button", name="Keep (1)")).to_be_visible()
     page.wait_for_url("**kept=**")
-    page.get_by_role("link", name="Compare").click()
+    go_to(page, "Compare")
     expect(page.get_by_role("heading", name="1 is kept")).to_be_visible()
     page.reload()
     expect(page.get_by_role("heading", name="1 is kept")).to_be_visible()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Dialog, FilePayload, Page, expect
 
-from tests.browser.actions import Actions
+from tests.browser.actions import Actions, go_to
 from tests.server_texts import Moment, Server
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -89,9 +89,9 @@ def test_an_uploaded_log_stays_and_a_paste_is_read_at_once(page: Page, base_url:
     verdict = "State pool admitted nobody 100 % of the time"
     expect(page.locator("h1").first).to_contain_text(verdict, timeout=SECONDS)
     expect(page.locator('[data-figure="occupancy"]')).to_contain_text("requests waiting", timeout=SECONDS)
-    page.get_by_role("link", name="Balance", exact=True).click()
+    go_to(page, "Balance")
     expect(page.locator('[data-figure="crossing"]')).to_be_visible(timeout=SECONDS)
-    page.get_by_role("link", name="Log", exact=True).click()
+    go_to(page, "Log")
     expect(page.locator("h1").first).to_contain_text(verdict, timeout=SECONDS)
     expect(page.get_by_text("Shown: boot.log, lines.log.")).to_be_visible()
     page.get_by_role("button", name="Forget this log").click()

@@ -8,6 +8,7 @@ from sizing.traffic import words
 from sizing.traffic.mix import mix_of
 from sizing.traffic.running import traffic_of
 from sizing.traffic.workload import Workload, mix_of_workload
+from tests.browser.actions import go_to
 from tests.browser.labels import CLIPPED, FILLED, OVERLAPPING
 
 SECONDS = 60_000  # [ms] what a slow machine may take to load the page once
@@ -59,9 +60,9 @@ def test_an_uploaded_trace_is_solved_and_kept(page: Page, base_url: str) -> None
     page.locator('input[type="file"]').set_input_files(trace("input_len,output_len"))
     headline(page, own_headline())
     expect(page.get_by_text("Synthetic traffic")).to_have_count(0)
-    page.get_by_role("link", name="Target", exact=True).click()
+    go_to(page, "Target")
     expect(page.get_by_role("heading", name="64 requests of L = 9,216 fit.")).to_be_visible(timeout=SECONDS)
-    page.get_by_role("link", name="Traffic", exact=True).click()
+    go_to(page, "Traffic")
     headline(page, own_headline())
     page.get_by_role("button", name="Forget this traffic").click()
     expect(page.get_by_text("Synthetic traffic")).to_be_visible(timeout=SECONDS)
