@@ -54,15 +54,15 @@ def _nothing() -> None:
     """The answer of a component is given only to one that listens."""
 
 
-def mark_wrong(sentences: Mapping[str, str]) -> None:
-    """Each field that is wrong in another colour, with its sentence below it."""
+def mark_wrong(sentences: Mapping[str, str], answer: str) -> None:
+    """Each field that is wrong in another colour, with its sentence below it; the container `answer` is greyed."""
     fields = {f".st-key-{name}": words for name, words in sentences.items() if name.isidentifier()}
     rules = [
         f'{field} [data-baseweb] {{ {EDGE} }} {field}::after {{ {BELOW} content: "{_css(words)}"; }}'
         for field, words in fields.items()
     ]
-    if rules:
-        st.html(f"<style>{' '.join(rules)}</style>")
+    # Beside an element: styles alone Streamlit puts elsewhere, where they would outlast what is wrong.
+    st.html(f"<i></i><style>.st-key-{answer} {{ opacity: 0.4; }} {' '.join(rules)}</style>")
 
 
 def _css(words: str) -> str:

@@ -269,7 +269,6 @@ def _tell(told: DeltaGenerator, scenario: Scenario) -> None:
 def _marked(problems: list[Problem], greyed: bool) -> None:
     """Every wrong input: said on top, and marked at its field; the last answer below is greyed."""
     st.error(plain("\n".join(problem.sentence for problem in problems)))
-    mark_wrong({problem.where: problem.sentence for problem in problems})
     if greyed:
         st.caption("Below: the last answer, from before what is marked.")
-        st.html(f"<style>.st-key-{ANSWER} {{ opacity: 0.4; }}</style>")
+    mark_wrong({problem.where: problem.sentence for problem in problems}, ANSWER)

@@ -150,6 +150,13 @@ def test_a_wrong_field_is_marked_and_the_last_answer_stays(page: Page, base_url:
         page.wait_for_function(f"{below}.includes('must be')")
     expect(page.locator("h1")).to_have_text("51 requests run at L = 9,216: the state pool binds.")
     expect(page.locator(".st-key-answers")).to_have_css("opacity", "0.4")
+    for label, typed in (("L, exact", "9216"), ("rest [GiB per rank]", "")):
+        box = page.get_by_role("textbox", name=label)
+        box.fill(typed)
+        box.press("Enter")
+    expect(page.locator(".st-key-answers")).to_have_css("opacity", "1")
+    expect(page.get_by_test_id("stAlert")).to_have_count(0)
+    page.wait_for_function("getComputedStyle(document.querySelector('.st-key-L'), '::after').content === 'none'")
 
 
 def test_what_is_kept_and_wanted_is_never_lost(page: Page, server: Callable[[], str]) -> None:
