@@ -84,11 +84,11 @@ def _answer(scenario: Scenario, wants: list[Want], first: DeltaGenerator) -> Non
         first.error(plain(str(refused)))
         return
     with first:
-        st.markdown(f"# {plain(headline(answer))}\n\n{plain(reasons(answer))}")
-        if found:
-            cheapest = found[0]
-            numbers = carrying_numbers(scenario, cheapest, wants)
-            show_words(the_change(numbers, " ".join(cheapest.flags), carrying_price(cheapest)), key="change")
+        change = [
+            the_change(carrying_numbers(scenario, way, wants), " ".join(way.flags), carrying_price(way))
+            for way in found[:1]
+        ]
+        show_words(f"# {plain(headline(answer))}\n\n{plain(reasons(answer))}", *change, key="answer")
     if found:
         _ways(found, wants)
     if answer.setting is None and (not found or not presented()):

@@ -18,7 +18,7 @@ from pages.parts.kept import kept_box
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented, slide
 from pages.parts.rest import asked_for_rest
-from pages.parts.words import show_words, the_change
+from pages.parts.words import Fold, show_words, the_change
 from sizing import Problem, RefusedError, Scenario
 from sizing.exchange.traffic_answer import traffic_json
 from sizing.figures.traffic import lengths_figure, needs_figure, overflow_figure, times_figure
@@ -226,22 +226,25 @@ def _chosen(names: list[str]) -> Columns:
 
 def _answer(traffic: Traffic) -> None:
     """What runs, and the flag to set."""
-    st.markdown(f"# {plain(words.headline(traffic))}")
-    if best := traffic.way("best for this traffic"):
-        show_words(the_change(words.change_numbers(traffic), best.flag, words.best_words(traffic)), key="change")
+    best = traffic.way("best for this traffic")
+    change = (the_change(words.change_numbers(traffic), best.flag, words.best_words(traffic)),) if best else ()
+    show_words(f"# {plain(words.headline(traffic))}", *change, key="answer")
     if note := words.synthetic(traffic.mix) if traffic.mix.synthetic else traffic.mix.note:
         st.info(plain(note))
 
 
 def _splits(traffic: Traffic) -> None:
     """Why, and every way to split."""
-    st.markdown(plain(words.reasons(traffic)))
-    if said := words.admission_words(traffic):
-        st.markdown(plain(said))
-    rows = map(unbroken, words.way_rows(traffic))
-    show_words(f"{table_text(words.way_columns(traffic), rows)}\n\n{plain(words.whose(traffic))}", key="traffic_ways")
-    with st.expander("How these numbers come about, and what is not modelled"):
-        st.markdown(f"{plain(words.model_words(traffic))}\n\n{plain(words.NOT_MODELLED)}")
+    said = filter(None, (words.reasons(traffic), words.admission_words(traffic)))
+    rows = table_text(words.way_columns(traffic), map(unbroken, words.way_rows(traffic)))
+    show_words(
+        "\n\n".join((*map(plain, said), rows, plain(words.whose(traffic)))),
+        Fold(
+            "How these numbers come about, and what is not modelled",
+            f"{plain(words.model_words(traffic))}\n\n{plain(words.NOT_MODELLED)}",
+        ),
+        key="traffic_ways",
+    )
 
 
 def _figures(traffic: Traffic) -> None:

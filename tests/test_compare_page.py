@@ -20,7 +20,7 @@ from sizing.figures import DARK, LIGHT, painted
 from sizing.figures.beside import spread, wrapped
 from sizing.figures.compare import compare_figure
 from sizing.sheet import sheet_of
-from tests.test_pages import component_data
+from tests.test_pages import component_data, words
 
 TIMEOUT = 60  # seconds; the harness gives three unless told otherwise
 THREE = (Scenario(), Scenario(split="balanced"), Scenario(mamba_radix_cache_strategy="extra_buffer_lazy", L=32_768))
@@ -30,12 +30,6 @@ THREE = (Scenario(), Scenario(split="balanced"), Scenario(mamba_radix_cache_stra
 def balance() -> AppTest:
     """The balance page, from which scenarios are kept."""
     return AppTest.from_file("../app.py", default_timeout=TIMEOUT).run()
-
-
-def words(page: AppTest) -> str:
-    """All words of the page, with the escapes of Markdown taken out."""
-    shown = [element.value for element in page.main if hasattr(element, "value") and isinstance(element.value, str)]
-    return "\n".join(shown).replace("\\", "")
 
 
 def test_scenarios_are_kept_and_compared(balance: AppTest) -> None:

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.parts.state import HELD
 from sizing.basics.units import count
 from sizing.models import entry
 from sizing.models.summary import TP_WIDTHS, at_widths, catalogue_rows, layers_in_words
@@ -64,7 +65,7 @@ def test_choosing_a_model_takes_its_dtypes(page: AppTest) -> None:
     """What a checkpoint asks for stands in the sidebar afterwards."""
     page.selectbox(key="model").set_value("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16").run()
     assert page.session_state["kv_cache_dtype"] == "bfloat16"
-    assert page.session_state["context_length"] == "262144"
+    assert page.session_state[HELD]["context_length"] == "262144"
 
 
 @pytest.mark.parametrize(

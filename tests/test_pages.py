@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.parts.inputs import FOLD, SPLITS
-from pages.parts.state import TYPED
+from pages.parts.state import HELD, TYPED
 from pages.parts.words import FENCE
 from sizing import RefusedError, Scenario, solve
 from sizing.answers.recommended import recommended
@@ -91,6 +91,9 @@ def unfold(page: AppTest, *names: str) -> None:
 def set_to(page: AppTest, **values: object) -> AppTest:
     """The page after its inputs were set, as moving widgets does, in groups that are unfolded for it."""
     unfold(page, *values)
+    if "split" in values:  # whose number gets its box with it
+        page.session_state["split"] = values["split"]
+        page.run()
     for name, value in values.items():
         page.session_state[name] = held(name, value)
     return page.run()
@@ -288,8 +291,8 @@ def test_typing_a_byte_constant_says_that_it_was_typed(balance: AppTest) -> None
     typed = balance.selectbox(key="model").set_value("").run()
     assert typed.text_input(key="state_bytes_per_slot").value == "56171520"  # what the model gave stays in the boxes
     page = typed.text_input(key="kv_bytes_per_token").set_value("12288").run()
-    assert page.session_state["kv_bytes_source"] == "typed in"
-    assert page.session_state["state_bytes_source"] == "model geometry"
+    assert page.session_state[HELD]["kv_bytes_source"] == "typed in"
+    assert page.session_state[HELD]["state_bytes_source"] == "model geometry"
 
 
 def test_hostile_text_stays_text() -> None:

@@ -9,6 +9,7 @@ from annotated_types import Le
 from streamlit.testing.v1 import AppTest
 
 from pages.parts.inputs import LIVE, OWN_WIDGETS, SIDE_BY_SIDE, STOPS, WIDGETS
+from pages.parts.state import HELD
 from sizing import Scenario, solve
 from sizing.answers.recommended import recommended
 from sizing.bootlog.arguments import WANTED, read_arguments
@@ -192,7 +193,7 @@ def test_a_page_shows_what_counts_on_it(file: str) -> None:
     assert not drawn(plain) & ELSEWHERE[file].keys()
     assert body(plain) == body(other_page)
     back = other_page.switch_page("app.py").run()
-    assert {name: str(back.session_state[name]) for name in ELSEWHERE[file]} == ELSEWHERE[file]
+    assert {name: str(back.session_state[HELD][name]) for name in ELSEWHERE[file]} == ELSEWHERE[file]
     assert drawn(back) >= {"L", "D", "dcp_size", "model", "rest_gib"}
 
 

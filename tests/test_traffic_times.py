@@ -23,6 +23,7 @@ from sizing.traffic.rows import Clocks
 from sizing.traffic.running import traffic_of
 from sizing.traffic.times import BINS, HOUR, Times, times_of
 from sizing.traffic.words import headline, times_words
+from tests.test_pages import words
 from tests.test_properties import examples
 from tests.test_traffic_mix import alike, mixed, told
 from tests.test_traffic_reading import saved
@@ -334,7 +335,7 @@ def test_the_figure_and_the_page(tmp_path: Path) -> None:
     app.session_state["own_traffic"] = mix
     app.run().switch_page("pages/traffic.py").run()
     assert not app.exception
-    said = "\n".join(str(element.value) for element in app.markdown).replace("\\", "")
+    said = words(app)
     for line in times_words(traffic).splitlines():
         assert line in said
     app.checkbox(key="traffic_busiest").check().run()
@@ -342,4 +343,4 @@ def test_the_figure_and_the_page(tmp_path: Path) -> None:
     assert mix.at_busiest is not None
     busiest = headline(traffic_of(Scenario(), mix.at_busiest, 0.01))
     assert busiest != headline(traffic)
-    assert busiest in "\n".join(str(element.value) for element in app.markdown).replace("\\", "")
+    assert busiest in words(app)

@@ -8,7 +8,7 @@ import streamlit as st
 from pages.parts import state
 from pages.parts.fleet import BOX, fleet_stood
 from pages.parts.kept import KEPT, forget_rows
-from pages.parts.state import empty, fill, stood
+from pages.parts.state import fill, stood
 from pages.parts.wanted import FURTHER_BOX, REQUESTS_BOX
 from sizing import Problem, Scenario
 from sizing.answers.fleet import FleetWanted
@@ -68,12 +68,9 @@ def _read_wants() -> list[Problem]:
     """Without wants in the address the page Target opens with what it suggests."""
     if WANT not in st.query_params:
         return []
-    if WANT in st.query_params:
-        requests, further = wants_from_query(st.query_params[WANT])
-        fill(REQUESTS_BOX, requests)
-        fill(FURTHER_BOX, further)
-    else:
-        empty(REQUESTS_BOX, FURTHER_BOX)
+    requests, further = wants_from_query(st.query_params[WANT])
+    fill(REQUESTS_BOX, requests)
+    fill(FURTHER_BOX, further)
     return []
 
 

@@ -105,7 +105,6 @@ def _answer(told: DeltaGenerator, places: Places, body: Callable[[Scenario], Non
         if last is not None:
             body(last)
         return
-    _write_link(found)
     state.note("filled", {name: getattr(found, name) for name in FILLED})
     state.note("filled_of", found.model)
     if places.rest is not None:
@@ -113,8 +112,7 @@ def _answer(told: DeltaGenerator, places: Places, body: Callable[[Scenario], Non
     state.note(LAST, found)
     body(found)
     _tell(told, found)
-    if carried() != state.noted("carried"):
-        _write_link(found)  # again, for what a page holds since it was drawn
+    _write_link(found)  # last, with what the page holds since it was drawn
 
 
 def _say_rest(place: DeltaGenerator, scenario: Scenario) -> None:
@@ -231,15 +229,13 @@ def _read_link(page: str) -> None:
 
 def _write_link(scenario: Scenario) -> None:
     """What differs from the defaults and what pages hold stands in the link; an unchanged link is left alone."""
-    beside = carried()
-    query = to_query(scenario) | beside
+    query = to_query(scenario) | carried()
     if _query() != query:
         shown = {PRESENT: ""} if presented() else {}
         st.query_params.from_dict(query | shown)
     if state.noted("link") != query:
         _remember(query)
-    state.note("link", query)
-    state.note("carried", beside)
+        state.note("link", query)
 
 
 def _remember(query: dict[str, str]) -> None:

@@ -1,8 +1,9 @@
 """What a reader's session remembers: the only file that touches Streamlit's.
 
-Its keys are the field names of Scenario, the boxes of single pages, and what a page notes for a later run. A widget's
-key is its field's name, so there is nothing to translate. Streamlit drops the value of a widget that is not drawn:
-what is hidden, or on another page, is held here in the form of its widget.
+Every input is held here, in the form of its widget. Those that are drawn have a key of their own beside it, the name of
+their field, in which their widget's value stands; Streamlit drops it with the widget. The others have none: Streamlit
+walks all keys several times in every run. Its other keys are the boxes of single pages, and what a page notes for a
+later run.
 """
 
 from collections.abc import Iterable
@@ -48,7 +49,8 @@ def forget(*keys: str) -> None:
 
 def stood(key: str, first: Any) -> Any:
     """What stands in the box under `key`, or stood there when its page was left; `first` where it was never drawn."""
-    return st.session_state.get(key, st.session_state.get(KEPT_BOX + key, first))
+    found = st.session_state.get(key)
+    return st.session_state.get(KEPT_BOX + key, first) if found is None else found
 
 
 def fill(key: str, value: Any) -> None:
@@ -66,21 +68,15 @@ def keep_boxes() -> None:
             st.session_state[key] = st.session_state[box]
 
 
-def empty(*keys: str) -> None:
-    """The boxes will hold what their page opens with."""
-    for key in keys:
-        forget(KEPT_BOX + key, key)
-
-
 # --- the inputs of a scenario ----------------------------------------------------------------------------
 
 
 def put(name: str, value: object) -> None:
     """Set one input in the form that its widget holds, drawn or not."""
     boxed = ("" if value is None else str(value)) if name in TYPED else value
-    st.session_state[name] = boxed
-    if HELD in st.session_state:
-        st.session_state[HELD][name] = boxed
+    st.session_state.setdefault(HELD, dict(DEFAULTS))[name] = boxed
+    if name in st.session_state.get(DRAWN, ()):
+        st.session_state[name] = boxed
 
 
 def boxed(name: str) -> Any:
@@ -121,32 +117,30 @@ def draw_these(names: Iterable[str]) -> None:
     Only those: a value that is set beside a widget that stands already makes the browser draw that widget again.
     """
     now, before = frozenset(names), st.session_state.get(DRAWN, frozenset())
-    held = st.session_state.get(HELD, DEFAULTS)
     for name in now - before:
-        there = st.session_state.get(name)
-        put(name, held[name] if there in (None, "") else there)
+        st.session_state[name] = st.session_state[HELD][name]
+    if gone := before - now:
+        st.session_state[HELD] |= standing(*gone)
+        forget(*gone)
     st.session_state[DRAWN] = now
 
 
 def restore() -> None:
     """Set every input as it stood when the page before was drawn; a new page's widgets know nothing."""
-    forget(DRAWN, "model_drawn", "L_slider")
-    for name, value in st.session_state.get(HELD, {}).items():
-        st.session_state[name] = value
+    forget(*st.session_state.get(DRAWN, ()), DRAWN, "model_drawn", "L_slider")
 
 
 def take(values: dict[str, Any]) -> None:
     """Set every input, as a link does."""
     for name, value in values.items():
         put(name, value)
-    st.session_state[HELD] = {name: st.session_state[name] for name in DEFAULTS}
     forget("rest_seen", "rest_gone", "rest_drafts")  # the next rest that stands belongs to the inputs beside it
 
 
 def standing(*names: str) -> dict[str, Any]:
     """What stands in these inputs, or in each, in the form of its widget; where none is drawn, what is held."""
     state = st.session_state
-    drawn, held = state.get(DRAWN, frozenset(DEFAULTS)), state.get(HELD, DEFAULTS)
+    drawn, held = state.get(DRAWN, frozenset()), state.get(HELD, DEFAULTS)
     found = held if not names else {name: held[name] for name in names}
     return found | {name: state.get(name, held[name]) for name in found.keys() & drawn}
 
