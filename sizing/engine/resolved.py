@@ -111,7 +111,7 @@ class Rank(NamedTuple):
     """The attention-DP width where a release divides every K by it, else 1."""
     max_total_tokens: Numeric | None
     headroom: int = 0
-    """Rows that EAGLE adds for each request beyond what was sized, with HEADROOM_BUFFER more; 0 where none are."""
+    """Rows that EAGLE adds for each request beyond what was sized (`headroom_rows`); 0 where none are."""
     window: Window | None = None
 
     @property

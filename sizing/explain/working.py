@@ -15,7 +15,7 @@ from sizing.basics.units import (
     requests_text,
 )
 from sizing.engine.draft_rules import drafts_of
-from sizing.engine.kv import HEADROOM_BUFFER, headroom_rows
+from sizing.engine.kv import HEADROOM_FORMULA, headroom_numbers, headroom_of_request
 from sizing.engine.padding import slots_charged, slots_charged_words
 from sizing.engine.rank import rank_of, rings_fixed_bytes
 from sizing.engine.request_slots import CLAMP_FORMULA
@@ -107,9 +107,9 @@ def _split_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
 def _tokens_step(sizing: Sizing, now: Split) -> Step:
     scenario, page = sizing.scenario, sizing.resolved.page_size
     rows, formula = f"{count(now.kv_rest_bytes)} // {count(sizing.token_bytes)}", "KV bytes // KV bytes per token"
-    if added := headroom_rows(sizing.resolved):
-        rows += f" + {count(now.admitted)} x {count(added)} + {HEADROOM_BUFFER}"
-        formula += f" + max_running_requests x (draft steps x top-k + D) + {HEADROOM_BUFFER}"
+    if of_request := headroom_of_request(sizing.resolved):
+        rows += f" + {headroom_numbers(count(now.admitted), count(of_request))}"
+        formula += f" + {HEADROOM_FORMULA}"
     if scenario.max_total_tokens is not None:
         rows = f"min({rows}, {count(scenario.max_total_tokens)})"
         formula = f"min({formula}, max_total_tokens)"
