@@ -59,6 +59,8 @@ class Facts(BaseModel):
     """Whether there is any: by the flags, or by draft states on the state line; None where neither is known."""
     radix_off: str
     """The engine's words where it turned the radix cache off by itself; empty without them."""
+    radix_cache: bool | None
+    """Whether finished requests are kept for reuse; None where neither S, nor a line, nor a flag tells."""
     dcp_size: int | None
     kv_rows: int | None
     kv_tokens: int | None

@@ -89,6 +89,7 @@ def facts_of(lines: list[Line], given: Settings | None = None, possible: tuple[R
         draft_tokens=drafts,
         speculation=speculation,
         radix_off=radix_off,
+        radix_cache=S.radix_cache,
         dcp_size=dcp,
         kv_rows=rows if rows is not None else _rows_printed(printed, dcp, settings, releases),
         kv_tokens=_tokens(rows, printed, dcp, settings, releases),
@@ -453,7 +454,7 @@ def _chargings(facts: Facts) -> Iterator[Charging]:
             replayssm=settings.replayssm or "off",
             family=facts.family,
             role=settings.disaggregation_mode,
-            by_ratio=settings.max_mamba_cache_size is None and not (facts.S == 1 and (asked or drafts)),
+            by_ratio=settings.max_mamba_cache_size is None and not (facts.radix_cache is False and (asked or drafts)),
         )
 
 

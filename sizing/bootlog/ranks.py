@@ -10,7 +10,7 @@ from sizing.bootlog.measure import Measured, Printed, share, total
 from sizing.bootlog.prefix import Rank
 from sizing.engine.padding import with_padding
 from sizing.engine.request_slots import RequestSlots
-from sizing.engine.slots_per_request import POSSIBLE
+from sizing.engine.slots_per_request import possible_slots
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ class RankReport(NamedTuple):
         )
         if count is None or not running:
             return None
-        return count if sum(RequestSlots(S).requests(count) >= running for S in POSSIBLE) == 1 else None
+        return count if sum(RequestSlots(S).requests(count) >= running for S in possible_slots()) == 1 else None
 
     @property
     def S(self) -> int | None:  # noqa: N802, the specification's letter

@@ -160,7 +160,7 @@ def _strategy_until_0_5_13(resolved: Resolved) -> Iterator[Refusal]:
                 f"mamba extra_buffer is not compatible with --disable-radix-cache{stop} Overlap scheduling is already "
                 "supported with no_buffer + disable_radix_cache. Please use --mamba-scheduler-strategy no_buffer "
                 "instead.",
-                f"Set {rules.strategy_flag} no_buffer: without radix cache S is 1 either way.",
+                f"Set {rules.strategy_flag} no_buffer: without radix cache S is {rules.slots_radix_off} either way.",
             )
         if resolved.strategy == "extra_buffer_lazy" and scenario.D and not rules.lazy_speculates:
             yield _flags(

@@ -128,3 +128,8 @@ class Rank(NamedTuple):
     def scenario(self) -> Scenario:
         """What is stated."""
         return self.resolved.scenario
+
+    @property
+    def radix_cache(self) -> bool:
+        """Whether finished requests are kept for reuse."""
+        return self.resolved.radix_cache

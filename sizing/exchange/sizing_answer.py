@@ -15,7 +15,7 @@ from sizing.engine.resolve import resolution
 from sizing.engine.resolved import Resolved
 from sizing.engine.slots import by_ratio, is_pinned, ratio_is_ignored, slots_taken
 from sizing.engine.split import Split
-from sizing.exchange.answer import About, Best, Measured, Notice, Refused, SizingAnswer
+from sizing.exchange.answer import About, Best, Measured, Notice, Refused, SizingAnswer, radix_off_words
 from sizing.explain.hardware_words import no_fit_headline
 from sizing.explain.launch_flags import flags
 from sizing.explain.unified_memory import UnifiedView, unified_in_force
@@ -199,7 +199,7 @@ def _notices(sizing: Sizing) -> tuple[Notice, ...]:
 
 def _radix_cache_off(sizing: Sizing) -> str:
     why = sizing.resolved.radix_off_why
-    return f"The radix cache is off ({why}): one slot a request, no prefix is kept." if why else ""
+    return radix_off_words(why, sizing.S) if why else ""
 
 
 def _ratio_not_used(sizing: Sizing) -> str:

@@ -20,7 +20,7 @@ from sizing.engine.resolved import SlotUse
 from sizing.explain import published_examples as examples
 from sizing.explain.launch_flags import flags
 from sizing.explain.published_examples import ByteConstants, Measured
-from sizing.releases.rules import CHANGES, COVERED, LATEST, RELEASES, Release, rules_of
+from sizing.releases.rules import CHANGES, COVERED, FIRST, LATEST, RELEASES, Release, rules_of
 from sizing.scenario.inputs import DEFAULT_RATIO, DEFAULTS, FIELDS, INPUTS, Scenario, changed, value_text
 from sizing.specification import FRAGILE_RATIO, optimal_ratio, token_equiv
 
@@ -127,9 +127,10 @@ def releases_table() -> Table:
 
 
 FIRST_WORDS = (
-    f"{RELEASES[0]}: S = 3, or 1 with the radix cache off. K = budget // slot // (1 + D): every slot carries D draft "
-    "states. Radix cache off: K is the pin, else --max-running-requests, else 512; otherwise the ratio overwrites a "
-    "pin. GDN alone divides K by the attention-DP width. The padding slot is not charged."
+    f"{RELEASES[0]}: S = {FIRST.base_slots}, or {FIRST.slots_radix_off} with the radix cache off. K = budget // slot "
+    "// (1 + D): every slot carries D draft states. Radix cache off: K is the pin, else --max-running-requests, else "
+    f"{FIRST.slots_without_radix}; otherwise the ratio overwrites a pin. GDN alone divides K by the attention-DP "
+    "width. The padding slot is not charged."
 )
 
 

@@ -59,6 +59,10 @@ class Rules(BaseModel):
     """Whether a PD decode server turns its radix cache off before the strategy is resolved."""
     base_slots: int
     """State slots of a running request with the radix cache on, without a track buffer."""
+    slots_unused: int
+    """The track buffer [slots] that is reserved for a running request and not used."""
+    slots_radix_off: int
+    """State slots of a running request with the radix cache off."""
     overlap_with: tuple[str, ...]
     """The speculative algorithms that leave overlap on."""
     overlap_with_trees: bool
@@ -167,6 +171,8 @@ FIRST = Rules(
     lazy_under_pd=True,
     decode_role_first=False,
     base_slots=3,
+    slots_unused=0,
+    slots_radix_off=1,  # engine-sizing.md section 4
     overlap_with=(),
     overlap_with_trees=False,
     pp_speculates=False,
@@ -251,9 +257,9 @@ CHANGES: tuple[Change, ...] = (
         "extra_buffer under speculation.",
         strategies=("no_buffer", "extra_buffer"),
         strategy_flag="--mamba-scheduler-strategy",
-        base_slots=5,
+        slots_unused=2,
     ),
-    _since("0.5.8", "no_buffer is S = 3 again.", base_slots=3),
+    _since("0.5.8", "no_buffer is S = 3 again.", slots_unused=0),
     _since(
         "0.5.8",
         "Draft states come off rest on every path, for the requests of one attention-DP rank; in 0.5.7 on the ratio "

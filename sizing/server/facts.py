@@ -16,7 +16,7 @@ from sizing.basics.units import count
 from sizing.bootlog.log import not_all_read
 from sizing.bootlog.measure import Measured
 from sizing.engine.request_slots import RequestSlots
-from sizing.engine.slots_per_request import POSSIBLE
+from sizing.engine.slots_per_request import possible_slots
 from sizing.server import measured
 from sizing.server.batches import Retraction
 from sizing.server.columns import Key, Table
@@ -315,7 +315,7 @@ def _reserved(
     slots: int | None, between: Measured | None, limit: int | None, info: ServerInfo | None
 ) -> tuple[int | None, LimitKind | None]:
     """S, and what the limit is: K // S of some S that there is, or less than the state pool admits."""
-    possible: tuple[int, ...] = (1,) if info and info.settings.disable_radix_cache else POSSIBLE
+    possible = possible_slots(radix_cache=False if info and info.settings.disable_radix_cache else None)
     ends = (slots, slots) if slots is not None else (between.low, between.high) if between else None
     if ends is None or limit is None:
         return None, None
