@@ -13,6 +13,7 @@ from sizing import Scenario, read_scenario
 from sizing.bootlog import Log, exact_bytes, inputs_of, read_chunks, read_file, read_text
 from sizing.bootlog.arguments import read_arguments
 from sizing.bootlog.forms import ANCHORS, DECODE_ANCHOR, FORMS, LONG_ANCHORS, matches
+from sizing.bootlog.gather import facts_of
 from sizing.bootlog.measure import Printed
 from sizing.bootlog.said import Refused
 from sizing.engine.resolve import slots_per_request
@@ -50,8 +51,8 @@ SAMPLES: dict[str, tuple[str, list[float]]] = {
         [60.7],
     ),
     "weights end, cut": ("Load weight end. type=M, quant=fp8", []),
-    "capped by the state pool": (CAPPED, [51, 257, 5]),
-    "capped by the state pool, cut": (CAPPED[: CAPPED.index("state slots")], [51, 257]),
+    "clamp warning": (CAPPED, [51, 257, 5]),
+    "clamp warning, cut": (CAPPED[: CAPPED.index("state slots")], [51, 257]),
     "slots raised on a decode server": (
         "mamba_size (24) is less than decode side's max_slots_needed (72 = 72 reqs * 1 slots/req), raising "
         "effective_mamba_size to 72",
@@ -505,6 +506,8 @@ def test_inputs_lead_to_the_s_of_the_warning(S: int, requests: int) -> None:
     scenario = read_scenario(inputs.values)
     assert isinstance(scenario, Scenario)
     assert (slots_per_request(scenario), log.last.facts.clamp) == (S, requests)
+    assert log.last.facts.S_from == "clamp warning"
+    assert facts_of([line._replace(form="another line") for line in log.last.lines]).S_from == "another line"
     assert any(source == "assumed" for source in inputs.sources.values())
 
 

@@ -11,7 +11,6 @@ from sizing.bootlog.rank_facts import RankFacts
 from sizing.bootlog.rest import Charging, gap_gib, rest_from_pools
 from sizing.bootlog.said import Ring, Unified
 from sizing.bootlog.settings import Settings
-from sizing.bootlog.slots import SlotsFrom
 from sizing.engine.request_slots import RequestSlots
 from sizing.releases.rules import Release
 from sizing.scenario.inputs import Attention, Family
@@ -51,7 +50,8 @@ class Facts(BaseModel):
     attention: Attention | None
     kv_cache_dtype: KvDtype | None
     S: int | None
-    S_from: SlotsFrom | None
+    S_from: str | None
+    """The form of the line that states S, or what S follows from."""
     S_possible: tuple[int, ...]
     draft_tokens: int | None
     """D; 0 without speculation."""

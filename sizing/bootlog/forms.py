@@ -119,7 +119,7 @@ WEIGHTS = (
 # 3 Warnings from sizing.
 WARNINGS = (
     Form(
-        "capped by the state pool",
+        "clamp warning",
         _pattern(
             r"max_running_requests is capped to <requests:n> by the mamba state cache "
             r"\(max_mamba_cache_size=<slots:n>, <S:n> state slots per request\)"
@@ -128,7 +128,7 @@ WARNINGS = (
         since="0.5.17",
     ),
     Form(
-        "capped by the state pool, cut",
+        "clamp warning, cut",
         _pattern(
             r"max_running_requests is capped to <requests:n> by(?: the mamba state cache "
             r"\(max_mamba_cache_size=<slots:n>,(?: <S:n> state)?)?"

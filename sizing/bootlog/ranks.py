@@ -44,6 +44,8 @@ class RankReport(NamedTuple):
     capped: said.Capped | None
     summary: said.Summary | None
     unified: said.Unified | None
+    forms: dict[type, str]
+    """The form of the first line of each record: `Form.name`."""
     idle: Printed | None
     """Free memory when pools and graphs were made: the summary's, else what the last capture left."""
 
@@ -72,7 +74,17 @@ class RankReport(NamedTuple):
     @property
     def S(self) -> int | None:  # noqa: N802, the specification's letter
         """State slots [slots per running request], where a line of this rank states them."""
-        return self.capped.S if self.capped and self.capped.S else None
+        return self._states_S.S if self._states_S else None
+
+    @property
+    def S_from(self) -> str | None:  # noqa: N802
+        """The form of the line that states S, whole or cut."""
+        return self.forms[type(self._states_S)].removesuffix(", cut") if self._states_S else None
+
+    @property
+    def _states_S(self) -> said.Capped | None:  # noqa: N802
+        """The first line that states S; a record of another line that does stands in the order in which they count."""
+        return next((word for word in (self.capped,) if word and word.S), None)
 
     @property
     def asked(self) -> int | None:
@@ -162,14 +174,15 @@ class RankReport(NamedTuple):
 
 def reports_of(lines: Iterable[Line]) -> tuple[RankReport, ...]:
     """A report for each rank, the first rank first."""
-    by_rank: dict[Rank, list[said.Said]] = {}
+    by_rank: dict[Rank, list[Line]] = {}
     for line in lines:
         if not isinstance(line.said, said.Arguments):
-            by_rank.setdefault(line.rank, []).append(line.said)
+            by_rank.setdefault(line.rank, []).append(line)
     return tuple(_report(rank, by_rank[rank]) for rank in sorted(by_rank, key=lambda rank: rank.key))
 
 
-def _report(rank: Rank, words: list[said.Said]) -> RankReport:
+def _report(rank: Rank, lines: list[Line]) -> RankReport:
+    words = [line.said for line in lines]
     begins, ends = _of(said.WeightsBegin, words), _of(said.WeightsEnd, words)
     before = _of(said.WeightsEnd, _before_pools(words))
     target, draft, alone = _kv_pools(words)
@@ -193,6 +206,7 @@ def _report(rank: Rank, words: list[said.Said]) -> RankReport:
         capped=_first(said.Capped, words),
         summary=_first(said.Summary, words),
         unified=_first(said.Unified, words),
+        forms={type(line.said): line.form for line in reversed(lines)},
         idle=_idle(words),
     )
 

@@ -1,10 +1,10 @@
 """S, the state slots of a running request, as a log lets one know it, and from what.
 
-The warning about the clamp states it; else the flags decide it by the rules of the release (`slots_per_request.py` of
-the core); else the counts that ran leave a few possible values.
+A line may state it; else the flags decide it by the rules of the release (`slots_per_request.py` of the core); else
+the counts that ran leave a few possible values.
 """
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from sizing.bootlog.ranks import RankReport
 from sizing.bootlog.settings import Settings
@@ -14,14 +14,13 @@ from sizing.engine.slots_per_request import possible_slots
 from sizing.releases.architectures import ARCHITECTURES, support_of
 from sizing.releases.rules import RELEASES, Release
 
-SlotsFrom = Literal["clamp warning", "refusal", "radix cache off", "flags", "slots and requests"]
-
 
 class SlotsPerRequest(NamedTuple):
     """S and what it was read from; `possible` holds what the counts in the log leave."""
 
     S: int | None
-    source: SlotsFrom | None
+    source: str | None
+    """The form of the line that states it, or what it follows from; None without S."""
     possible: tuple[int, ...]
     radix_cache: bool | None = None
     """Whether finished requests are kept for reuse; None where neither S, nor a line, nor a flag tells."""
@@ -47,11 +46,11 @@ def slots_per_request_of(
     without_radix = possible_slots(releases or RELEASES, radix_cache=False) if off else ()
     running = min((report.running for report in reports if report.running is not None), default=0)
     possible = _possible(slots, running, any(report.kv for report in reports))
-    stated = {report.S for report in reports if report.S}
+    stated = {report.S: report.S_from for report in reversed(reports) if report.S}
     S: int | None = None
-    source: SlotsFrom | None = None
+    source: str | None = None
     if len(stated) == 1:
-        S, source = min(stated), "clamp warning"
+        S, source = next(iter(stated.items()))
     elif refused:
         S, source = refused, "refusal"
     elif len(without_radix) == 1:
