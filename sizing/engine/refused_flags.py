@@ -92,15 +92,9 @@ def _missing(resolved: Resolved) -> Iterator[Refusal]:
         )
 
 
-# Inputs that a release without their flag takes all the same.
-TAKEN_ANYWAY = frozenset(
-    {
-        "mamba_radix_cache_strategy",  # refused by its value, above
-        "attn_dp_size",  # older releases: --dp-size with --enable-dp-attention
-        "linear_replayssm_cache_len",  # counts with ReplaySSM alone, whose own flag is refused
-        "language_only", "disaggregation_decode_extra_slots",  # count for nothing before they have a flag
-    }
-)  # fmt: skip
+# Inputs that a release without their flag refuses by their value, above, or takes by other flags: --dp-size with
+# --enable-dp-attention.
+TAKEN_ANYWAY = ("mamba_radix_cache_strategy", "attn_dp_size")
 
 
 @cache
