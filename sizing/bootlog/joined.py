@@ -16,9 +16,8 @@ from sizing.bootlog.measure import Measured
 from sizing.bootlog.settings import LOG_INPUTS, Settings, with_inputs
 from sizing.command import Command
 from sizing.command.flags import RULES
-from sizing.engine.slots_per_request import possible_slots
 from sizing.models import Geometry, ModelRefusedError, state_bytes
-from sizing.releases.rules import RELEASES, Release, rules_of
+from sizing.releases.rules import LATEST, RELEASES, Release, rules_of
 from sizing.scenario.from_model import geometry_of
 from sizing.scenario.inputs import LABELS
 
@@ -205,7 +204,7 @@ def _requests(both: Facts, asked: Settings) -> Iterator[str]:
             f"both pools."
         )
     if asked.disable_radix_cache and both.radix_cache:
-        off = " or ".join(map(str, possible_slots(both.releases or RELEASES, radix_cache=False)))
+        off = " or ".join(sorted({str(rules_of(release).slots_radix_off) for release in both.releases or RELEASES}))
         yield (
             f"--disable-radix-cache: the log says {both.S} state slots per request, the command's flags make it {off}."
         )
@@ -221,7 +220,8 @@ def _too_few(both: Facts, asked: int) -> bool:
 
 
 # What sizing may keep back of rest for images, and for their features besides [GiB] (rest-before-boot.md 3.4).
-RESERVED_GIB = (0.0, 100 / 1024, 1 + 100 / 1024)
+_CACHE_MIB, _FEATURE_MIB = rules_of(LATEST).multimodal_cache_mib, rules_of(LATEST).multimodal_feature_mib
+RESERVED_GIB = (0.0, _CACHE_MIB / 1024, (_CACHE_MIB + _FEATURE_MIB) / 1024)
 NOT_ROUNDING, NOT_ROUNDING_SPECULATION = 0.01, 0.03
 """The share of rest by which what is charged and not printed may move the sum of the pools."""
 LEAST_GIB = 0.2

@@ -9,14 +9,11 @@ from functools import cache
 
 from sizing.basics.problems import Refusal, RefusalKind
 from sizing.engine.refused_unified_memory import unified_refusals
-from sizing.engine.resolved import Resolved
+from sizing.engine.resolved import BUFFERED, Resolved
 from sizing.engine.slots_per_request import role_turns_radix_off, takes_extra_buffer
-from sizing.releases.architectures import GLM_5_NEXT
 from sizing.releases.flags import has_flag, where
 from sizing.releases.rules import RELEASES, Release, at_least, first_with
 from sizing.scenario.inputs import DEFAULTS, INPUTS, Scenario, flag_text
-
-EXTRA = ("extra_buffer", "extra_buffer_lazy")
 
 
 def refusal_of(resolved: Resolved) -> Refusal | None:
@@ -143,7 +140,7 @@ def _strategy_until_0_5_13(resolved: Resolved) -> Iterator[Refusal]:
     scenario, rules, support = resolved.scenario, resolved.rules, resolved.support
     who = scenario.architecture or "this"
     seen = not scenario.disable_radix_cache and not (rules.decode_role_first and role_turns_radix_off(scenario))
-    if resolved.strategy in EXTRA:
+    if resolved.strategy in BUFFERED:
         if not support.extra_buffer:
             yield _flags(
                 f"mamba extra_buffer is not supported for {who} model", f"Set {rules.strategy_flag} no_buffer."
@@ -188,7 +185,7 @@ def _checked_strategy(resolved: Resolved) -> Iterator[Refusal]:
         return
     if resolved.strategy == "no_buffer":
         yield from _no_buffer(resolved)
-    elif resolved.strategy in EXTRA:
+    elif resolved.strategy in BUFFERED:
         if not takes_extra_buffer(scenario, support):
             by_backend = support.extra_buffer
             yield _flags(
@@ -258,7 +255,7 @@ def _interval(resolved: Resolved, few: str, uneven: str) -> Iterator[Refusal]:
 
 def _without_state(resolved: Resolved) -> Iterator[Refusal]:
     scenario = resolved.scenario
-    if scenario.mamba_radix_cache_strategy in EXTRA:
+    if scenario.mamba_radix_cache_strategy in BUFFERED:
         yield _flags(
             f"--mamba-radix-cache-strategy {resolved.strategy} needs mamba state, got {scenario.architecture}.",
             "Set --mamba-radix-cache-strategy auto: this model keeps no buffer.",
@@ -285,7 +282,7 @@ NGRAM_BREADTH = 10
 def _ngram_pages(resolved: Resolved) -> Iterator[Refusal]:
     """NGRAM drafts a tree, and the pages of GLM-5-next hold none; other models were run with NGRAM and pages."""
     scenario = resolved.scenario
-    if not scenario.D or scenario.speculative_algorithm != "NGRAM" or scenario.architecture != GLM_5_NEXT:
+    if not scenario.D or scenario.speculative_algorithm != "NGRAM" or not resolved.support.forces_page:
         return
     if resolved.page_size > 1 and scenario.attention_backend != "flashinfer":
         yield _flags(
@@ -329,7 +326,7 @@ def _decode_ring(resolved: Resolved) -> Iterator[Refusal]:
             f"--disaggregation-mode='{scenario.disaggregation_mode}'.",
             "Turn ReplaySSM off on this server.",
         )
-    if resolved.strategy not in EXTRA or not resolved.radix_cache:
+    if resolved.strategy not in BUFFERED or not resolved.radix_cache:
         return
     cure = (
         "Set --mamba-radix-cache-strategy no_buffer with --disable-overlap-schedule and --page-size 1, or turn "

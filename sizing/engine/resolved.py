@@ -13,6 +13,8 @@ from sizing.releases.rules import Rules
 from sizing.scenario.inputs import Scenario
 
 ResolvedStrategy = Literal["auto", "no_buffer", "extra_buffer", "extra_buffer_lazy"]
+BUFFERED: tuple[ResolvedStrategy, ...] = ("extra_buffer", "extra_buffer_lazy")
+"""The strategies that keep a track buffer."""
 
 
 class SlotUse(BaseModel):

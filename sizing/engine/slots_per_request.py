@@ -9,15 +9,14 @@ from functools import cache
 from itertools import product
 from typing import Any, NamedTuple, get_args
 
-from sizing.engine.resolved import ResolvedStrategy, SlotUse
-from sizing.releases.architectures import GLM_5_NEXT, Support
+from sizing.engine.resolved import BUFFERED, ResolvedStrategy, SlotUse
+from sizing.releases.architectures import INDEX_PAGE_KEYS, Support
 from sizing.releases.rules import RELEASES, Release, Rules, rules_of
 from sizing.scenario.inputs import Scenario
 
 # Of each input that `slot_uses` reads, values that make a difference: what a log leaves open goes through them all.
 S_INPUTS: dict[str, tuple[Any, ...]] = {"D": (0, 1), "skip_decode_lock": (False, True)}
-# GLM-5-next: 64 up to 0.5.21; then 64 x index_kpool, which is 16 where the config does not say (section 11).
-GLM_PAGE, GLM_INDEX_PAGE = 64, 64 * 16
+DEFAULT_KPOOL = 16  # index_kpool of GLM-5-next where the config does not say (section 11)
 
 
 class Runs(NamedTuple):
@@ -47,9 +46,10 @@ def what_runs(scenario: Scenario, rules: Rules, support: Support) -> Runs:
 
 
 def _page(scenario: Scenario, support: Support) -> int:
-    if scenario.architecture == GLM_5_NEXT:
-        return scenario.index_page_tokens or GLM_INDEX_PAGE if support.pages_by_index else GLM_PAGE
-    return scenario.index_page_tokens or scenario.page_size
+    if support.forces_page and not support.pages_by_index:
+        return INDEX_PAGE_KEYS
+    asked = INDEX_PAGE_KEYS * DEFAULT_KPOOL if support.forces_page else scenario.page_size
+    return scenario.index_page_tokens or asked
 
 
 def takes_extra_buffer(scenario: Scenario, support: Support) -> bool:
@@ -107,7 +107,7 @@ def slot_uses(scenario: Scenario, rules: Rules, found: Runs) -> tuple[SlotUse, .
         why = "live state; the radix cache is off, nothing is kept for reuse"
         return (SlotUse(count=rules.slots_radix_off, why=why),)
     uses = [SlotUse(count=rules.base_slots, why="base: live state, radix retention and copy-on-write headroom")]
-    buffers = strategy in ("extra_buffer", "extra_buffer_lazy")
+    buffers = strategy in BUFFERED
     if rules.slots_unused and not buffers:
         why = f"SGLang {scenario.release} reserves a track buffer without using it"
         uses.append(SlotUse(count=rules.slots_unused, why=why))

@@ -18,7 +18,7 @@ from sizing.engine.pools import Pools, pools_from_slots
 from sizing.engine.rank import rank_of
 from sizing.engine.request_slots import CLAMP_FORMULA
 from sizing.engine.resolve import resolution, resolve
-from sizing.engine.resolved import Rank
+from sizing.engine.resolved import BUFFERED, Rank
 from sizing.engine.slots import ratios_around
 from sizing.engine.split import Split
 from sizing.releases.rules import Release, at_least
@@ -98,7 +98,7 @@ def held_slots(scenario: Scenario) -> int:
     resolved = resolve(scenario)
     if not resolved.radix_cache:
         return 1
-    if resolved.strategy in ("extra_buffer", "extra_buffer_lazy"):
+    if resolved.strategy in BUFFERED:
         return resolved.S - 1
     return 1 if scenario.skip_decode_lock and resolved.rules.reads_skip_decode_lock else 2
 

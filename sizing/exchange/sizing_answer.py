@@ -19,13 +19,19 @@ from sizing.exchange.answer import About, Best, Measured, Notice, Refused, Sizin
 from sizing.explain.hardware_words import no_fit_headline
 from sizing.explain.launch_flags import flags
 from sizing.explain.unified_memory import UnifiedView, unified_in_force
-from sizing.explain.verdict import BINDING_WORDS, ask_for_rest, no_spare_slot, verdict, without_rest_words
+from sizing.explain.verdict import (
+    BEYOND_WORTH_SAYING,
+    BINDING_WORDS,
+    ask_for_rest,
+    no_spare_slot,
+    verdict,
+    without_rest_words,
+)
 from sizing.scenario.inputs import Scenario, rest_is_given
 from sizing.scenario.rest import ends_of as ends_of_rest
 
 ON_REST = ("rest_gib", "slots", "clamp", "kv_rows", "kv_tokens", "kv_cap", "runs", "binds", "best")
 PAGES = GIB // 200  # [bytes] a page or two are not listed
-WORTH_SAYING = GIB // 10  # [bytes] less is lost in the slack of any --mem-fraction-static
 BINDS = {"state pool": "state", "KV pool": "kv"}  # every other limit is a cap on requests
 
 
@@ -231,7 +237,7 @@ def _not_charged(sizing: Sizing) -> str:
         slots = count(pool.slots - pool.slots_charged)
         more[f"{slots} state slots that a decode server adds for requests in transfer"] = added
     said = [f"{gib(size)} for {what}" for what, size in sorted(more.items(), key=lambda row: -row[1]) if size > PAGES]
-    if sum(size for size in more.values() if size > 0) < WORTH_SAYING:
+    if sum(size for size in more.values() if size > 0) < BEYOND_WORTH_SAYING:
         return ""
     return (
         f"Allocated on each rank and charged to nobody: {', '.join(said)}. It comes out of the reserve that "

@@ -13,7 +13,7 @@ from sizing.answers.solve import Sizing, solve
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.frames import frame_of
 from sizing.basics.problems import Refusal, RefusedError
-from sizing.basics.units import count, number, ratio_text, tokens_text
+from sizing.basics.units import NOTHING, count, number, ratio_text, tokens_text
 from sizing.engine.request_slots import CLAMP_FORMULA
 from sizing.engine.resolve import resolution, resolve, slots_per_request
 from sizing.engine.resolved import SlotUse
@@ -27,7 +27,6 @@ from sizing.specification import FRAGILE_RATIO, optimal_ratio, token_equiv
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-NOTHING = "-"  # a cell that has no value: not printed, not published, not reachable
 UNKNOWN = "unknown"  # a value we lack an input for
 CONTEXTS = tuple(2**power for power in range(11, 21))  # [tokens] 2K to 1M
 

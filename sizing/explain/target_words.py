@@ -9,7 +9,7 @@ from sizing.answers.carrying_ways import CarryingWay
 from sizing.answers.recommended import SPARE_WHY
 from sizing.answers.solve import solve, solve_now
 from sizing.answers.target import Answer, Near, Row, most_spared
-from sizing.basics.units import count, ratio_range_text, requests_text
+from sizing.basics.units import NOTHING, count, ratio_range_text, requests_text
 from sizing.engine.resolve import resolution
 from sizing.engine.split import Split
 from sizing.explain.unified_memory import static_alone
@@ -18,7 +18,6 @@ from sizing.scenario.rest import condition
 
 WAY_COLUMNS = ("way", "the most", "split to set", "price")
 NEAR_COLUMNS = ("way", "instead", "price", "flags")
-NOTHING = "-"
 
 
 def wants_words(wants: Sequence[Want]) -> str:

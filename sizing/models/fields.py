@@ -14,6 +14,7 @@ MAX_FILE_BYTES = 4 * 2**20  # a bound for hostile input; real files hold a few t
 MAX_DEPTH = 32  # the same; real files nest four or five deep
 MAX_LAYERS = 4096  # the same; the deepest model of the catalogue has 118
 MAX_WIDTH = 2**24  # the same, for every other count and dimension
+MAX_RANKS = 4096  # the same, for widths of parallelism
 
 
 def parse(source: str | bytes, name: str = "config.json") -> dict[str, object]:

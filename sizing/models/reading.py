@@ -16,7 +16,7 @@ from sizing.models.geometry import Geometry
 from sizing.models.kv import Gqa, SlidingGqa
 from sizing.models.quantisation import kv_dtype_auto
 from sizing.models.refusal import ModelRefusedError
-from sizing.releases.architectures import takes_extra_buffer
+from sizing.releases.architectures import MULTIMODAL_OFF, takes_extra_buffer
 
 Source = str | bytes | Mapping[str, object]
 
@@ -109,10 +109,6 @@ def _geometry(outer: Fields, inner: Fields, row: Row, layout: Layout, quantisati
         side_elements=layout.side_elements,
         notes=_notes(inner, row),
     )
-
-
-# `mm_disabled_models` of SGLang's model_config.py: multimodal only on --enable-multimodal.
-MULTIMODAL_OFF = ("InklingForConditionalGeneration",)
 
 
 def _multimodal(outer: Fields, architecture: str | None) -> bool:

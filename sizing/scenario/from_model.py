@@ -26,6 +26,7 @@ from sizing.models.pipeline import charged_bytes, most_kv_layers, stages
 from sizing.models.reading import read_config
 from sizing.models.refusal import ModelRefusedError
 from sizing.models.summary import layers_in_words
+from sizing.releases.architectures import INDEX_PAGE_KEYS
 from sizing.releases.rules import LATEST, Release, Rules, rules_of
 from sizing.specification import token_equiv
 
@@ -52,7 +53,6 @@ FILLED = (
     "ring_bytes_per_position",
     "side_bytes_per_slot",
 )
-INDEX_PAGE_KEYS = 64
 DEFAULT_KERNEL = 4  # the width of nearly every short convolution; counts only where there is one
 
 

@@ -347,9 +347,9 @@ def plan_of(columns: Columns, places: Mapping[str, Place]) -> Plan:
         turn=places.get(first(beside, TURNS) or ""),
         hashes=places.get(first(beside, HASHES) or ""),
         turns_in_list=f'"{start.column}"{start.lists.removeprefix("$")}'.endswith(_TURN_LISTS),
-        start=_clock(clocks, STARTS),
-        end=_clock(clocks, ENDS),
-        took=_clock(clocks, TOOK),
+        start=first(clocks, STARTS),
+        end=first(clocks, ENDS),
+        took=first(clocks, TOOK),
     )
     known = next((row for row in FORMATS if _is(row, plan, places)), None)
     if known is None:
@@ -365,10 +365,6 @@ def plan_of(columns: Columns, places: Mapping[str, Place]) -> Plan:
         end=filled.end or plan.end,
         took=filled.took or plan.took,
     )
-
-
-def _clock(clocks: Mapping[str, Clock], names: tuple[str, ...]) -> Clock | None:
-    return next((clocks[name] for name in names if name in clocks), None)
 
 
 def plan_of_format(places: Mapping[str, Place]) -> Plan | None:
