@@ -55,7 +55,7 @@ def rest_of_pools(facts: Facts, rank: Rank) -> tuple[float, float] | None:
     if facts.slots is None or facts.kv_rows is None:
         return None
     pools = pools_from_slots(rank, facts.slots)
-    charged = int(pools.state_bytes) + int(pools.draft_reserve_bytes)
+    charged = int(pools.charged_bytes)
     token = float(rank.token_bytes)
     kv = facts.kv_rows * token
     return (charged + kv) / GIB, (charged + kv + rank.page_size * token) / GIB

@@ -92,5 +92,5 @@ def kv_cap(kv_tokens: Numeric, L: Numeric) -> Numeric:
 
 def tokens_occupied(rank: Rank, L: Numeric) -> Numeric:
     """Logical tokens [tokens] that a request of L occupies: whole pages of page_size x dcp_size (section 6)."""
-    page = rank.page_size * rank.dcp_size
+    page = rank.logical_page
     return -(-L // page) * page

@@ -10,7 +10,7 @@ from functools import cache
 from sizing.basics.problems import Refusal, RefusalKind
 from sizing.engine.refused_unified_memory import unified_refusals
 from sizing.engine.resolved import BUFFERED, Resolved
-from sizing.engine.slots_per_request import role_turns_radix_off, takes_extra_buffer
+from sizing.engine.slots_per_request import role_comes_first, takes_extra_buffer
 from sizing.releases.flags import has_flag, where
 from sizing.releases.rules import RELEASES, Release, at_least, first_with
 from sizing.scenario.inputs import DEFAULTS, INPUTS, Scenario, flag_text
@@ -139,7 +139,7 @@ def _strategy_until_0_5_13(resolved: Resolved) -> Iterator[Refusal]:
     """`_handle_mamba_radix_cache` of server_args.py, 0.5.7 to 0.5.13; `seen`: the radix cache as that step sees it."""
     scenario, rules, support = resolved.scenario, resolved.rules, resolved.support
     who = scenario.architecture or "this"
-    seen = not scenario.disable_radix_cache and not (rules.decode_role_first and role_turns_radix_off(scenario))
+    seen = not scenario.disable_radix_cache and not role_comes_first(scenario, rules)
     if resolved.strategy in BUFFERED:
         if not support.extra_buffer:
             yield _flags(

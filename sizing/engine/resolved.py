@@ -62,6 +62,11 @@ class Resolved(BaseModel):
         return not self.radix_off_why
 
     @property
+    def logical_page(self) -> int:
+        """What a request occupies in steps of: page_size x dcp_size [tokens] (engine-sizing.md section 6)."""
+        return self.page_size * self.scenario.dcp_size
+
+    @property
     def served(self) -> bool:
         """Whether the release has the model."""
         return self.refusal is None or self.refusal.kind != "not_served"
@@ -120,6 +125,11 @@ class Rank(NamedTuple):
     def request_slots(self) -> RequestSlots:
         """What running requests take of the slots."""
         return request_slots_of(self)
+
+    @property
+    def logical_page(self) -> int:
+        """What a request occupies in steps of [tokens], as in `Resolved`; of arrays where those are."""
+        return self.page_size * self.dcp_size
 
     @property
     def rules(self) -> Rules:

@@ -32,7 +32,7 @@ def what_runs(scenario: Scenario, rules: Rules, support: Support) -> Runs:
     """The engine's order: role (since 0.5.11), page, strategy, what no_buffer brings with it, speculation, PP, role."""
     page = _page(scenario, support)
     by_role = role_turns_radix_off(scenario)
-    seen_off = scenario.disable_radix_cache or support.radix_off or (by_role and rules.decode_role_first)
+    seen_off = scenario.disable_radix_cache or support.radix_off or role_comes_first(scenario, rules)
     strategy = _strategy(scenario, rules, support, page, kept=not seen_off)
     keeps_none = support.listed and not seen_off and strategy in (None, "no_buffer")
     by_auto = scenario.mamba_radix_cache_strategy == "auto" or not rules.checks_no_buffer
@@ -62,6 +62,11 @@ def role_turns_radix_off(scenario: Scenario) -> bool:
     return scenario.disaggregation_mode == "decode" and not scenario.disaggregation_decode_enable_radix_cache
 
 
+def role_comes_first(scenario: Scenario, rules: Rules) -> bool:
+    """Whether the role has turned the radix cache off before the strategy is resolved."""
+    return rules.decode_role_first and role_turns_radix_off(scenario)
+
+
 def _strategy(scenario: Scenario, rules: Rules, support: Support, page: int, *, kept: bool) -> ResolvedStrategy | None:
     """What the strategy flag becomes; `kept`: the radix cache is on when it is resolved."""
     if not rules.strategies:
@@ -70,8 +75,7 @@ def _strategy(scenario: Scenario, rules: Rules, support: Support, page: int, *, 
     if stated == "auto" and support.pins_extra_buffer:
         return "extra_buffer"
     if rules.auto == "no_buffer":
-        role = rules.decode_role_first and role_turns_radix_off(scenario)
-        return "no_buffer" if stated == "auto" or role else stated
+        return "no_buffer" if stated == "auto" or role_comes_first(scenario, rules) else stated
     if stated != "auto":
         return stated
     if not support.listed or not kept:

@@ -114,7 +114,7 @@ def unified(scenario: Scenario, slots: int) -> Unified:
     config_total = _config_total(scenario, rank, pools)
     kv_bytes = int(pools.kv_rows) * entry if config_total is None else config_total
     total, floor = kv_bytes + slots * state, max(state, entry, int(rank.page_size) * entry)
-    page = int(rank.page_size) * scenario.dcp_size
+    page = int(rank.logical_page)
     label = int(pools.kv_tokens)
     in_buffer = int(_holds(total - floor, held * state, entry, scenario.dcp_size, scenario.L))
     return Unified(

@@ -22,6 +22,7 @@ from sizing.explain.unified_memory import UnifiedView, unified_in_force
 from sizing.explain.verdict import (
     BEYOND_WORTH_SAYING,
     BINDING_WORDS,
+    answer_text,
     ask_for_rest,
     no_spare_slot,
     verdict,
@@ -53,7 +54,7 @@ def sizing_answer(sizing: Sizing, *, rest_given: bool = True) -> SizingAnswer:
     return answer.model_copy(
         update={
             "refused": refused,
-            "words": " ".join(one.told) if one else verdict(sizing).text,
+            "words": answer_text(sizing),
             "notices": _notices(sizing),
             "rest_gib": sizing.scenario.rest_gib,
             "best": _best(sizing, one) if found else None,

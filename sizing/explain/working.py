@@ -14,7 +14,7 @@ from sizing.basics.units import (
     ratio_text,
     requests_text,
 )
-from sizing.engine.draft_rules import drafts_of
+from sizing.engine.draft_rules import drafts_of, shared_words
 from sizing.engine.kv import HEADROOM_FORMULA, headroom_numbers, headroom_of_request
 from sizing.engine.padding import slots_charged, slots_charged_words
 from sizing.engine.rank import rank_of, rings_fixed_bytes
@@ -159,7 +159,7 @@ def _slots_by_count(sizing: Sizing) -> tuple[str, str]:
         asked = sizing.resolved.max_running_requests
         stated = asked or rules.slots_without_radix
         words = "radix cache off: one slot for each request asked" if asked else "radix cache off, no count asked"
-    shared = (" // attn_dp_size", f" // {width}") if width > 1 else ("", "")
+    shared = shared_words(width)
     return words + shared[0], f"{count(stated or 0)}{shared[1]}"
 
 
@@ -225,7 +225,7 @@ def _whole_pages(sizing: Sizing, said: int, now: Split) -> tuple[Comparison, ...
     """Said only where whole pages hold fewer requests than tokens // L."""
     if now.kv_cap_whole_pages == now.kv_cap:
         return ()
-    page = count(sizing.resolved.page_size * sizing.scenario.dcp_size)
+    page = count(sizing.resolved.logical_page)
     why = f"a request occupies whole pages of page_size x dcp_size = {page} tokens"
     return (_compared("KV cap in whole pages", said, now.kv_cap_whole_pages, why),)
 

@@ -33,6 +33,11 @@ def parse(source: str | bytes, name: str = "config.json") -> dict[str, object]:
     return checked_object(values, name)
 
 
+def object_of(source: str | bytes | Mapping[str, object], name: str = "config.json") -> dict[str, object]:
+    """The JSON object of a file's text or bytes, or one that is parsed already; refused like `parse`."""
+    return parse(source, name) if isinstance(source, str | bytes) else checked_object(source, name)
+
+
 def checked_object(values: object, name: str = "config.json") -> dict[str, object]:
     """`values` as an object whose keys are texts, nested at most MAX_DEPTH levels; refused like `parse`."""
     if not isinstance(values, Mapping) or not all(isinstance(key, str) for key in values):

@@ -65,6 +65,11 @@ class Geometry(BaseModel):
         return self.kv.kind if self.kv else "none"
 
     @property
+    def gqa_heads(self) -> int | None:
+        """KV heads of the whole model; None for a cache that has none."""
+        return self.kv_heads if self.attention == "GQA" else None
+
+    @property
     def strip(self) -> str:
         """One letter a layer: S state, K KV, B both, - neither.
 

@@ -173,7 +173,7 @@ def filled(model: str | Geometry, widths: Widths) -> Mapping[str, Any]:
     found = {
         "family": _family(geometry),
         "attention": geometry.attention,
-        "kv_heads": geometry.kv_heads if geometry.attention == "GQA" else None,
+        "kv_heads": geometry.gqa_heads,
         "architecture": geometry.architecture or "",
         "index_page_tokens": _index_page(geometry),
         "state_bytes_per_slot": charged_bytes(geometry, whole.total, across),

@@ -12,14 +12,13 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from sizing.answers.optimum import most_by_state
+from sizing.answers.optimum import counts_tried
 from sizing.answers.what_runs import kv_tokens_for
 from sizing.basics.search import last_that_holds
 from sizing.engine.pools import pools_from_slots
 from sizing.engine.rank import asking, rank_of
 from sizing.engine.requests import asked_divisor
 from sizing.engine.slots import pin_from_slots, pin_is_ignored
-from sizing.scenario.inputs import MAX_REQUESTS
 from sizing.traffic.held import needed
 from sizing.traffic.running import Traffic, Way, around
 from sizing.traffic.workload import Workload
@@ -103,7 +102,7 @@ def room(traffic: Traffic, workload: Workload) -> Room | None:
     sessions, slots, tokens = _each(traffic, workload)
     if pin_is_ignored(rank.resolved):
         return None
-    wanted = np.arange(1, min(most_by_state(rank), MAX_REQUESTS // asked_divisor(rank.resolved)) + 1)
+    wanted = counts_tried(rank)
     kept = np.asarray(rank.request_slots.slots(wanted, spare=True)) + sessions * slots
     left = kv_tokens_for(pools_from_slots(asking(rank, wanted), kept), wanted) - sessions * tokens
     runs = last_that_holds(0, len(wanted), lambda C: C == 0 or int(left[C - 1]) >= needed(traffic.one, C, risks)[1])
