@@ -22,7 +22,7 @@ from sizing.answers.recommended import recommended
 from sizing.answers.target import aim
 from sizing.basics.units import count
 from sizing.exchange.link import KEPT, WANT, from_query, kept_from_query, to_query, wants_from_query
-from sizing.exchange.wanted_text import read_wants
+from sizing.exchange.target_text import read_wants
 from sizing.explain.launch_flags import environment, launch_flags
 from sizing.explain.target_words import gates, headline, near_rows, reasons, way_rows
 from sizing.explain.verdict import advice, idle_words, verdict

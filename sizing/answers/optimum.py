@@ -3,7 +3,7 @@
 The clamp never falls and the KV cap never rises with K, so C requests fit if and only if they fit with the fewest slots
 that admit them. Where the radix cache is on one slot more is kept (`RequestSlots.spare`).
 
-All at one length, C requests need KV of C x L tokens; for real traffic sizing/traffic/held.py says how much.
+All at one length, C requests need KV of C x L tokens; for real traffic sizing/traffic/kv_in_flight.py says how much.
 """
 
 from collections.abc import Callable

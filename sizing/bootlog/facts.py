@@ -6,10 +6,10 @@ Source: engine-sizing.md sections 1 to 3 and 7. gather.py fills it, checks.py sa
 from pydantic import BaseModel, ConfigDict
 
 from sizing.basics.dtypes import KvDtype
+from sizing.bootlog.line_records import Ring, Unified
 from sizing.bootlog.measure import Measured, common
 from sizing.bootlog.rank_facts import RankFacts
 from sizing.bootlog.rest import Charging, gap_gib, rest_from_pools
-from sizing.bootlog.said import Ring, Unified
 from sizing.bootlog.settings import Settings
 from sizing.engine.request_slots import RequestSlots
 from sizing.releases.rules import Release

@@ -18,7 +18,7 @@ from sizing.engine.rank import rank_of
 from sizing.engine.split import Split
 from sizing.exchange.answer import SizingAnswer
 from sizing.exchange.log_answer import log_answer
-from sizing.exchange.wanted_text import read_wants
+from sizing.exchange.target_text import read_wants
 from sizing.explain.target_words import each_alone, fit_words, most_words, wants_words
 from sizing.explain.unified_memory import unified_in_force
 from sizing.scenario.inputs import Scenario, read_scenario

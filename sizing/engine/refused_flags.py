@@ -11,7 +11,7 @@ from sizing.basics.problems import Refusal, RefusalKind
 from sizing.engine.refused_unified_memory import unified_refusals
 from sizing.engine.resolved import BUFFERED, Resolved
 from sizing.engine.slots_per_request import role_comes_first, takes_extra_buffer
-from sizing.releases.flags import has_flag, where
+from sizing.releases.flags import flag_releases, has_flag
 from sizing.releases.rules import RELEASES, Release, at_least, first_with
 from sizing.scenario.inputs import DEFAULTS, INPUTS, Scenario, flag_text
 
@@ -23,7 +23,7 @@ def refusal_of(resolved: Resolved) -> Refusal | None:
 
 def missing_flag(release: str, flag: str) -> Refusal:
     """The refusal of an argument parser that does not know a flag."""
-    cure = f"SGLang {release} has no such flag: drop it, or choose {where(flag.split(maxsplit=1)[0])}."
+    cure = f"SGLang {release} has no such flag: drop it, or choose {flag_releases(flag.split(maxsplit=1)[0])}."
     return Refusal(kind="no_such_flag", engine_words=f"unrecognized arguments: {flag}", cure=cure)
 
 

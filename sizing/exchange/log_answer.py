@@ -11,9 +11,9 @@ from sizing.basics.problems import shown
 from sizing.basics.units import count, number, requests_text
 from sizing.bootlog import Boot, Facts, Log
 from sizing.bootlog import Measured as Printed
+from sizing.bootlog.bounds import best_runs, fraction_least
 from sizing.bootlog.cure import Cure, cure_of, start_of
 from sizing.bootlog.diagnosis import Diagnosis, diagnose, models_that_fit, named_model, settled
-from sizing.bootlog.least import best_runs, fraction_least
 from sizing.command import Command
 from sizing.engine.request_slots import SPARE_FORMULA, RequestSlots
 from sizing.engine.resolve import resolution

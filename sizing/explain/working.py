@@ -4,7 +4,6 @@ from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal
-from sizing.basics.step import Step
 from sizing.basics.units import (
     GIB,
     count,
@@ -14,6 +13,7 @@ from sizing.basics.units import (
     ratio_text,
     requests_text,
 )
+from sizing.basics.working_step import Step
 from sizing.engine.draft_rules import drafts_of, shared_words
 from sizing.engine.kv import HEADROOM_FORMULA, headroom_numbers, headroom_of_request
 from sizing.engine.padding import slots_charged, slots_charged_words

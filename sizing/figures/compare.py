@@ -12,7 +12,7 @@ from sizing.answers.curves import L_HIGH, L_LOW, context_grid, over_context
 from sizing.answers.solve import Sizing
 from sizing.basics.units import count, tokens_text
 from sizing.engine.split import Split
-from sizing.figures.beside import Box, first_free, spread, wrapped
+from sizing.figures.placement import Box, first_free, spread, wrapped
 from sizing.figures.theme import (
     NORMAL,
     SMALL,

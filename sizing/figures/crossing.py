@@ -13,7 +13,7 @@ from sizing.answers.unified_curves import unified_over_context
 from sizing.basics.problems import Refusal
 from sizing.basics.units import count, ratio_text, requests_text, tokens_text
 from sizing.engine.split import Split
-from sizing.figures.beside import Frame, Ground, Spot
+from sizing.figures.placement import Frame, Ground, Spot
 from sizing.figures.theme import (
     OWN,
     Figure,

@@ -13,7 +13,7 @@ from sizing.answers.unified_curves import unified_over_ratio
 from sizing.basics.units import count, flag_ratio, ratio_range_text, ratio_text
 from sizing.engine.slots import is_pinned, ratio_is_ignored
 from sizing.engine.split import Split
-from sizing.figures.beside import Frame, Ground, Spot
+from sizing.figures.placement import Frame, Ground, Spot
 from sizing.figures.theme import (
     HALF_COLUMN,
     OWN,

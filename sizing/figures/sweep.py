@@ -8,8 +8,8 @@ from sizing.answers.solve import Sizing
 from sizing.answers.sweep import PIN, RATIO, Axis, Sweep, SweepInput, sweep
 from sizing.basics.units import count, flag_ratio, number, ratio_text, stated_ratio_text, tokens_text
 from sizing.engine.slots import is_pinned
-from sizing.figures.beside import Frame, Ground, Spot
 from sizing.figures.hand import Hand
+from sizing.figures.placement import Frame, Ground, Spot
 from sizing.figures.theme import (
     LARGE,
     SMALL,

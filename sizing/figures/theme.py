@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sizing.answers.solve import Sizing
 from sizing.basics.units import count, ratio_text, rest_text, stated_ratio_text
-from sizing.figures.beside import SIDES, Spot
+from sizing.figures.placement import SIDES, Spot
 from sizing.scenario.rest import ENDS, OTHER, estimate_of, rest_of, variant_words
 
 Figure = dict[str, Any]

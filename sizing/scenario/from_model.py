@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sizing.basics.dtypes import STATE_ITEMSIZE, KvDtype, StateDtype
-from sizing.basics.step import Step
 from sizing.basics.units import count, number
+from sizing.basics.working_step import Step
 from sizing.memory.weights.table import ROWS
 from sizing.models.catalogue import Entry, catalogue, entry
 from sizing.models.geometry import (

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from sizing.basics.units import count
-from sizing.traffic.mix import MAX_LENGTH, Array, Buckets, Known, Mix, Said, mix_of, mix_of_lengths
+from sizing.traffic.mix import MAX_LENGTH, Array, Buckets, Known, Mix, TrafficNotice, mix_of, mix_of_lengths
 from sizing.traffic.trace_file import TraceFile
 
 _Within = Literal["middle", "apart", "close"]  # how the requests of one bucket differ
@@ -244,7 +244,7 @@ def _said(mix: Callable[[_Within], Mix], known: dict[str, Known], words: str, *,
     if not summed:
         words += " No sum is given, so each bucket is taken at its middle: the mean is an estimate."
     bounds = Buckets(known, (mix("apart"), mix("close")))
-    return mix("middle")._replace(said=(Said("buckets", words),), buckets=bounds, note=words)
+    return mix("middle")._replace(said=(TrafficNotice("buckets", words),), buckets=bounds, note=words)
 
 
 def _together(one: _Lengths, other: _Lengths, *, alike: bool) -> tuple[Array, Array, Array]:

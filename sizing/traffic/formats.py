@@ -12,6 +12,7 @@ event of locustio/locust.
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
+from sizing.traffic.duckdb_file import Place
 from sizing.traffic.layouts import (
     ENDS,
     FAILURES,
@@ -28,7 +29,6 @@ from sizing.traffic.layouts import (
     plain_name,
     timed,
 )
-from sizing.traffic.opened import Place
 
 Context = Literal["whole", "added", "added unless they grow", "by the lengths"]
 _TURN_LISTS = tuple(f'"{name}"[*]' for name in ("turns", "rounds", "conversation", "conversations", "dialog", "steps"))

@@ -15,9 +15,9 @@ import numpy as np
 
 from sizing.basics.problems import shown
 from sizing.traffic.buckets import CUMULATIVE, Histogram, Series, histogram_of, mix_of_pair, mix_of_total
+from sizing.traffic.duckdb_file import Opened
 from sizing.traffic.layouts import PAIRS, first, plain_names
-from sizing.traffic.mix import Mix, Said
-from sizing.traffic.opened import Opened
+from sizing.traffic.mix import Mix, TrafficNotice
 from sizing.traffic.trace_file import TraceFile
 
 MAX_TEXT = 2**26  # bytes of a scrape that are read: a busy server writes some hundred kB
@@ -182,7 +182,7 @@ def _mix(file: TraceFile, samples: list[_Sample]) -> Mix:
     more = _over_time(families[name], grown=grown)
     if not more:
         return mix
-    said = Said("buckets", f"{mix.said[0].words} {more}")
+    said = TrafficNotice("buckets", f"{mix.said[0].words} {more}")
     return mix._replace(said=(said,), note=said.words)
 
 

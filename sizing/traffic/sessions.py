@@ -19,7 +19,7 @@ from sizing.engine.pools import pools_from_slots
 from sizing.engine.rank import asking, rank_of
 from sizing.engine.requests import asked_divisor
 from sizing.engine.slots import pin_from_slots, pin_is_ignored
-from sizing.traffic.held import needed
+from sizing.traffic.kv_in_flight import kv_needed
 from sizing.traffic.running import Traffic, Way, around
 from sizing.traffic.workload import Workload
 
@@ -81,7 +81,7 @@ def residency(traffic: Traffic, way: Way, workload: Workload) -> Residency:
 
     def together(requests: int) -> bool:
         held_slots, left = slots_of(requests) + sessions * slots, split.kv_tokens - sessions * tokens
-        return held_slots <= split.slots and left >= needed(traffic.one, requests, risks)[1]
+        return held_slots <= split.slots and left >= kv_needed(traffic.one, requests, risks)[1]
 
     return Residency(
         sessions=sessions,
@@ -105,7 +105,7 @@ def room(traffic: Traffic, workload: Workload) -> Room | None:
     wanted = counts_tried(rank)
     kept = np.asarray(rank.request_slots.slots(wanted, spare=True)) + sessions * slots
     left = kv_tokens_for(pools_from_slots(asking(rank, wanted), kept), wanted) - sessions * tokens
-    runs = last_that_holds(0, len(wanted), lambda C: C == 0 or int(left[C - 1]) >= needed(traffic.one, C, risks)[1])
+    runs = last_that_holds(0, len(wanted), lambda C: C == 0 or int(left[C - 1]) >= kv_needed(traffic.one, C, risks)[1])
     if runs == 0:
         return None
     pin = pin_from_slots(rank.resolved, int(kept[runs - 1]))
@@ -120,5 +120,5 @@ def _each(traffic: Traffic, workload: Workload) -> tuple[int, int, int]:
 
 
 def _tokens_left(traffic: Traffic, runs: int, kv_tokens: int) -> int:
-    used = needed(traffic.one, runs, around(traffic.risk))[1] if runs else 0
+    used = kv_needed(traffic.one, runs, around(traffic.risk))[1] if runs else 0
     return max(kv_tokens - used, 0)
