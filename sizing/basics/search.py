@@ -38,7 +38,7 @@ def turning_point(low: float, high: float, holds: Callable[[float], bool]) -> tu
     """The last float at which `holds` does not and the first at which it does, given that it holds from some point on;
     None where it does not even at `high`.
 
-    >>> turn(0, 2, lambda value: value * value >= 2)
+    >>> turning_point(0, 2, lambda value: value * value >= 2)
     (1.414213562373095, 1.4142135623730951)
     """
     if not holds(high):
