@@ -5,6 +5,7 @@ Source: engine-sizing.md sections 4 and 10 to 12 (`_calculate_mamba_ratio`, `_ha
 compute-mamba-ratio.md and, for the releases, engine-versions.md and support-by-release.md.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from itertools import product
 from typing import Any, NamedTuple, get_args
@@ -15,7 +16,7 @@ from sizing.releases.rules import RELEASES, Release, Rules, rules_of
 from sizing.scenario.inputs import Scenario
 
 # Of each input that `slot_uses` reads, values that make a difference: what a log leaves open goes through them all.
-S_INPUTS: dict[str, tuple[Any, ...]] = {"D": (0, 1), "skip_decode_lock": (False, True)}
+S_INPUTS: dict[str, Sequence[Any]] = {"D": (0, 1), "skip_decode_lock": (False, True)}
 DEFAULT_KPOOL = 16  # index_kpool of GLM-5-next where the config does not say (section 11)
 
 
