@@ -36,7 +36,7 @@ from sizing.explain.target_words import (
     reasons,
     way_rows,
 )
-from sizing.figures.ways import ways_figure
+from sizing.figures.carrying_ways import ways_figure
 
 FILLED_IN = "64"  # requests wanted when the page opens
 BEST = 3  # ways that stand open, and have a link to the balance page; the dearer ones are folded

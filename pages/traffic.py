@@ -23,8 +23,8 @@ from sizing import Problem, RefusedError, Scenario
 from sizing.exchange.traffic_answer import traffic_json
 from sizing.figures.traffic import lengths_figure, needs_figure, overflow_figure, times_figure
 from sizing.traffic import words
+from sizing.traffic.duckdb_file import ONE_LINE_MB
 from sizing.traffic.mix import Mix
-from sizing.traffic.opened import ONE_LINE_MB
 from sizing.traffic.reading import Columns, TraceError, columns_to_name, read_trace
 from sizing.traffic.running import Traffic, carriers_of, traffic_of
 from sizing.traffic.sessions import residency, room

@@ -13,8 +13,9 @@ from sizing import Scenario, read_scenario
 from sizing.bootlog import Log, exact_bytes, inputs_of, read_chunks, read_file, read_text
 from sizing.bootlog.arguments import read_arguments
 from sizing.bootlog.forms import ANCHORS, DECODE_ANCHOR, FORMS, LONG_ANCHORS, matches
+from sizing.bootlog.gather import facts_of
+from sizing.bootlog.line_records import Refused
 from sizing.bootlog.measure import Printed
-from sizing.bootlog.said import Refused
 from sizing.engine.resolve import slots_per_request
 from sizing.models import entry, read_config
 
@@ -50,8 +51,8 @@ SAMPLES: dict[str, tuple[str, list[float]]] = {
         [60.7],
     ),
     "weights end, cut": ("Load weight end. type=M, quant=fp8", []),
-    "capped by the state pool": (CAPPED, [51, 257, 5]),
-    "capped by the state pool, cut": (CAPPED[: CAPPED.index("state slots")], [51, 257]),
+    "clamp warning": (CAPPED, [51, 257, 5]),
+    "clamp warning, cut": (CAPPED[: CAPPED.index("state slots")], [51, 257]),
     "slots raised on a decode server": (
         "mamba_size (24) is less than decode side's max_slots_needed (72 = 72 reqs * 1 slots/req), raising "
         "effective_mamba_size to 72",
@@ -213,7 +214,7 @@ def test_line_form(name: str) -> None:
     found = matches(line + "\n")
     assert [match.form.name for match in found] == [name]
     wanted = expected if "fold" not in line else [number for number in expected if number != 0]
-    assert list(numbers_of(found[0].said)) == wanted
+    assert list(numbers_of(found[0].record)) == wanted
     assert any(anchor in line for anchor in (*ANCHORS, DECODE_ANCHOR))
     log = read_text(f"{TP0}{line}\n{'-' * 400}\n")
     lines = [line for boot in log.boots for line in boot.lines]
@@ -246,12 +247,12 @@ def test_cut_line_yields_no_other_number(name: str) -> None:
     for length in range(len(line)):
         for end in ("", "\n"):
             text = line[:length] + end
-            found = [number for match in matches(text) for number in numbers_of(match.said)]
+            found = [number for match in matches(text) for number in numbers_of(match.record)]
             whole = {float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", text)} | {1.0}
             assert set(found) <= whole, (text, found)
         if line[length - 1 : length].isdigit():
             broken = re.split(r"[^\d.-]", line[:length])[-1]
-            read = [number for match in matches(line[:length]) for number in numbers_of(match.said)]
+            read = [number for match in matches(line[:length]) for number in numbers_of(match.record)]
             earlier = re.findall(r"-?\d+(?:\.\d+)?", line[: length - len(broken)])
             assert float(broken) not in read or broken in earlier or "fold" in line
 
@@ -278,7 +279,8 @@ def test_the_specifications_lines() -> None:
 def facts_text(log: Log) -> list[tuple[Any, ...]]:
     """What was found of each boot, without places."""
     return [
-        (boot.facts.model_dump(), boot.refused, boot.crashed, [line.said for line in boot.lines]) for boot in log.boots
+        (boot.facts.model_dump(), boot.refused, boot.crashed, [line.record for line in boot.lines])
+        for boot in log.boots
     ]
 
 
@@ -505,6 +507,8 @@ def test_inputs_lead_to_the_s_of_the_warning(S: int, requests: int) -> None:
     scenario = read_scenario(inputs.values)
     assert isinstance(scenario, Scenario)
     assert (slots_per_request(scenario), log.last.facts.clamp) == (S, requests)
+    assert log.last.facts.S_from == "clamp warning"
+    assert facts_of([line._replace(form="another line") for line in log.last.lines]).S_from == "another line"
     assert any(source == "assumed" for source in inputs.sources.values())
 
 
@@ -539,9 +543,9 @@ def supported(log: Log, text: str) -> None:
     for boot in log.boots:
         for line in boot.lines:
             if line.form != "arguments":
-                numbers = {abs(number) for number in numbers_of(line.said)}
+                numbers = {abs(number) for number in numbers_of(line.record)}
                 assert numbers <= values | {1.0, 0.0}, (line, numbers - values)
-            assert isinstance(line.said, Refused) or all(number >= 0 for number in numbers_of(line.said))
+            assert isinstance(line.record, Refused) or all(number >= 0 for number in numbers_of(line.record))
         facts = boot.facts
         assert facts.slots is None or facts.slots in values
         assert facts.S is None or facts.S in (1, 3, 4, 5) or facts.S in values

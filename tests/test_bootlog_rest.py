@@ -11,7 +11,6 @@ from sizing.bootlog import Measured
 from sizing.bootlog.measure import Printed, share, total
 from sizing.bootlog.rank_facts import RankFacts
 from sizing.bootlog.rest import Charging, gap_gib, rest_from_pools, rest_from_weights
-from sizing.engine.kv import HEADROOM_BUFFER
 from sizing.engine.requests import requests_charged
 from sizing.engine.resolve import resolution
 from sizing.engine.slots import is_pinned, ratio_is_ignored
@@ -34,7 +33,7 @@ def printed(scenario: Scenario, split: Split) -> RankFacts:
     state = total([rounded((slots + 1) * part) for part in (costs.conv, costs.ssm)])
     added = 0
     if rules_of(scenario.release).eagle_headroom and scenario.D and scenario.speculative_algorithm != "NGRAM":
-        added = split.admitted * (STEPS * TOPK + scenario.D) + HEADROOM_BUFFER
+        added = split.admitted * (STEPS * TOPK + scenario.D) + 100  # engine-sizing.md section 14
     shown, page = rows + added, scenario.page_size
     halves = 1 if scenario.attention == "MLA" else 2
     kv = total([rounded((shown + page) * costs.target_token / halves)] * halves)

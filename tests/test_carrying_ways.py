@@ -12,7 +12,7 @@ from sizing.answers.carrying_ways import CarryingWay, carrying_ways
 from sizing.answers.target import aim
 from sizing.explain.target_words import CARRYING_COLUMNS, carrying_headline, carrying_rows
 from sizing.figures import DARK, LIGHT, painted
-from sizing.figures.ways import ROOM, ways_figure
+from sizing.figures.carrying_ways import ROOM, ways_figure
 from sizing.scenario.inputs import changed
 from tests.test_properties import examples
 from tests.test_target import carried, targets

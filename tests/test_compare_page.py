@@ -17,8 +17,8 @@ from sizing.cli.main import main
 from sizing.exchange.link import KEPT, WANT, kept_to_query
 from sizing.exchange.scenario_file import from_file, to_file
 from sizing.figures import DARK, LIGHT, painted
-from sizing.figures.beside import spread, wrapped
 from sizing.figures.compare import compare_figure
+from sizing.figures.placement import spread, wrapped
 from sizing.sheet import sheet_of
 from tests.test_pages import component_data, words
 

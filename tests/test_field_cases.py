@@ -8,9 +8,9 @@ import pytest
 from sizing import specification
 from sizing.basics.units import GIB
 from sizing.bootlog import Boot, Facts, Log, Measured, Printed, bytes_per_slot_between, read_file
+from sizing.bootlog.line_records import KvPool, StatePool
 from sizing.bootlog.measure import total
 from sizing.bootlog.rest import Charging
-from sizing.bootlog.said import KvPool, StatePool
 from tests.log_cases import OTHER_FIELD, FieldCase, field_cases, read_field_cases
 
 default_folder = pytest.mark.skipif(OTHER_FIELD is not None, reason="the count is that of our folder")
@@ -160,8 +160,8 @@ def binding(read: Read, expected: str) -> bool:
 
 def split(read: Read, expected: float) -> bool:
     """State pool : KV pool; a report with a draft model counts its states and its KV on either side."""
-    rank = next(line.rank for line in read.boot.lines if isinstance(line.said, StatePool))
-    one_rank = [line.said for line in read.boot.lines if line.rank == rank]
+    rank = next(line.rank for line in read.boot.lines if isinstance(line.record, StatePool))
+    one_rank = [line.record for line in read.boot.lines if line.rank == rank]
     state = next(said for said in one_rank if isinstance(said, StatePool))
     pools = [said for said in one_rank if isinstance(said, KvPool)]
     in_state = [size.value for size in state if isinstance(size, Printed)]
@@ -208,7 +208,7 @@ def with_64(read: Read, expected: int) -> bool:
 
 def state_size(boot: Boot) -> Measured:
     """Conv and SSM sizes of a boot's state pool [GiB], whose slots may be unknown."""
-    state = next(line.said for line in boot.lines if isinstance(line.said, StatePool))
+    state = next(line.record for line in boot.lines if isinstance(line.record, StatePool))
     assert state.conv
     assert state.ssm
     return total((state.conv, state.ssm))

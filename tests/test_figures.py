@@ -10,8 +10,7 @@ from sizing import Scenario, Split, solve
 from sizing.answers.curves import context_grid, over_context, over_ratio
 from sizing.basics.units import GIB
 from sizing.figures import DARK, LIGHT, crossing_figure, memory_figure, painted, ratio_figure
-from sizing.figures.gpu_memory import CHARACTERS
-from sizing.figures.theme import Figure
+from sizing.figures.theme import HALF_COLUMN, Figure
 from sizing.models.gpus import GPUS
 from sizing.scenario.from_model import names
 
@@ -87,4 +86,4 @@ def test_what_a_figure_is_of_stays_within_it(gpu: str) -> None:
     sizing = solve(Scenario(model=model, gpu=gpu, tp_size=8))
     for build in (ratio_figure, memory_figure):
         lines = build(sizing)["layout"]["title"]["subtitle"]["text"].split("<br>")
-        assert max(map(len, lines)) <= CHARACTERS, lines
+        assert max(map(len, lines)) <= HALF_COLUMN, lines

@@ -7,7 +7,7 @@ import pytest
 
 from sizing.bootlog import read_text
 from sizing.command import read_command
-from sizing.engine.slots_per_request import POSSIBLE
+from sizing.engine.slots_per_request import possible_slots
 from sizing.exchange.log_answer import log_answer
 from sizing.scenario.from_model import named_in
 
@@ -57,7 +57,7 @@ def test_what_every_S_gives_is_known(slots: int, cap: int, tokens: int) -> None:
     """Requests are said where no S that the log leaves open changes them, and only there."""
     command = read_command(f"sglang serve --model-path own/model --max-running-requests {cap}")
     found = log_answer(read_text(pools(slots, tokens)), command, 4096).answer
-    possible = {min(slots // S, cap, tokens // 4096) for S in POSSIBLE if slots // S}
+    possible = {min(slots // S, cap, tokens // 4096) for S in possible_slots() if slots // S}
     assert found.S is None or len(possible) == 1 or slots < 5
     if found.S is None:
         assert found.runs == (possible.pop() if len(possible) == 1 else None)

@@ -62,6 +62,7 @@ def known(release: Release, flags: dict[str, Any]) -> dict[str, Any]:
         "mamba_ssm_dtype": flags["mamba_ssm_dtype"] not in rules.ssm_dtypes,
         "dcp_size": not rules.dcp,
         "replayssm": rules.spec_ring == "none",
+        "linear_replayssm_cache_len": not rules.decode_ring,
     }
     return {"release": release} | {name: value for name, value in flags.items() if not unknown.get(name)}
 
@@ -93,6 +94,7 @@ def scenarios(draw: st.DrawFn, most_slots: int = 100_000) -> Scenario:
             "dcp_size": random.choice([1, 1, 2, 8]),
             "mamba_ssm_dtype": states,
             "replayssm": random.choice(["off", "off", "spec"]),
+            "linear_replayssm_cache_len": 32,
         },
     )
     states = flags.get("mamba_ssm_dtype", "float32")
@@ -102,7 +104,6 @@ def scenarios(draw: st.DrawFn, most_slots: int = 100_000) -> Scenario:
         L=random.choice([between(1, min(tokens, 2**24)), between(1, 2**20)]),
         D=drafts,
         family=random.choice(["KDA", "GDN", "Mamba2"]),
-        linear_replayssm_cache_len=32,
         ring_bytes_per_position=random.choice([1, between(1, min(slot, 2**26))]),
         tp_size=32,
         attn_dp_size=ranks,

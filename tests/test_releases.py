@@ -753,6 +753,14 @@ UNKNOWN = [
         "unrecognized arguments: --enable-linear-replayssm",
     ),
     (RING, "0.5.16", "0.5.15", "unrecognized arguments: --enable-linear-replayssm-spec"),
+    ({"linear_replayssm_cache_len": 8}, "0.5.15", "0.5.14", "unrecognized arguments: --linear-replayssm-cache-len 8"),
+    ({"language_only": True}, "0.5.7", "0.5.6", "unrecognized arguments: --language-only"),
+    (
+        {"disaggregation_decode_extra_slots": 4},
+        "0.5.14",
+        "0.5.13",
+        "unrecognized arguments: --disaggregation-decode-extra-slots 4",
+    ),
 ]
 
 

@@ -20,9 +20,9 @@ from sizing.explain.unified_memory import unified_in_force
 from sizing.releases.flags import has_flag
 from sizing.releases.rules import RELEASES, Release, rules_of
 from sizing.server import ServerFacts, batches, read_server, read_server_chunks
-from sizing.server.beside import beside
+from sizing.server.comparison import beside
 from sizing.server.inputs import ServerInputs, boot_lines, inputs_of_server, rows_of
-from sizing.server.said import MAX_JSON
+from sizing.server.server_info import MAX_JSON
 from sizing.server.texts import read_texts
 from sizing.server.verdict import verdict
 from tests.server_texts import ASSERTIONS, UNIFIED, Moment, Server, Values, pretty, since

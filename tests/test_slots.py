@@ -1,12 +1,18 @@
 """S: the specification's whole table, the reasons behind each number, and the combinations the engine refuses."""
 
+import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from sizing import RefusedError, Scenario
+from sizing.bootlog import inputs_of, read_text
 from sizing.engine.resolve import resolve, slots_per_request
+from sizing.engine.slots_per_request import possible_slots
+from sizing.releases import rules
 
 OVERLAP_OFF: dict[str, Any] = {"disable_overlap_schedule": True}
 EXTRA: dict[str, Any] = {"mamba_radix_cache_strategy": "extra_buffer"}
@@ -66,6 +72,41 @@ def test_reasons_add_up(flags: dict[str, Any], S: int, S_with_skip: int, skip: b
     assert sum(use.count for use in uses) == (S_with_skip if skip else S)
     assert len({use.why for use in uses}) == len(uses)
     assert all(use.why and use.count for use in uses)
+
+
+# A made-up change since 0.5.22, a boot log of 0.5.22 or 0.5.23, its flags, and S under that change.
+MADE_UP = [
+    pytest.param({"slots_radix_off": 2}, "mamba2_tp2_no_radix", {"disable_radix_cache": True}, 2, id="radix cache off"),
+    pytest.param({"base_slots": 4}, "gdn_gqa_tp4_nospec", EXTRA, 6, id="base"),
+]
+
+
+@pytest.fixture
+def made_up(sets: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The releases since 0.5.22 with a rule of their own."""
+    change = rules.Change(since="0.5.22", words="Made up.", sets=sets)
+    with monkeypatch.context() as patched:
+        patched.setattr(rules, "CHANGES", (*rules.CHANGES, change))
+        rules.rules_of.cache_clear()
+        yield
+    rules.rules_of.cache_clear()
+
+
+@pytest.mark.usefixtures("made_up")
+@pytest.mark.parametrize(("sets", "log", "flags", "S"), MADE_UP)
+def test_a_changed_rule_changes_solve_and_log(log: str, flags: dict[str, Any], S: int) -> None:
+    """S is asked in one place: by solve, by the reading of a log that does not print it, and by what follows."""
+    text = (Path(__file__).parent / "golden" / "boot_logs" / f"0.5.23_{log}.log").read_text(encoding="utf-8")
+    text = re.sub(r".*is capped to.*\n", "", re.sub(r"max_running_requests=\d+", "max_running_requests=1", text))
+    last, solved = read_text(text).last, resolve(Scenario(**flags))
+    assert last is not None
+    facts = last.facts
+    assert facts.slots is not None
+    assert (solved.S, facts.S, facts.radix_cache) == (S, S, solved.radix_cache)
+    assert slots_per_request(Scenario.model_validate(inputs_of(facts).values)) == S
+    assert facts.clamp == solved.request_slots.requests(facts.slots) == facts.slots // S
+    assert solved.request_slots.spare == int(solved.radix_cache)
+    assert S in possible_slots(radix_cache=solved.radix_cache)
 
 
 def test_reasons_of_the_default_strategy_with_the_skip() -> None:

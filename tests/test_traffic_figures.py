@@ -14,7 +14,7 @@ from sizing.figures import DARK, LIGHT, painted
 from sizing.figures.theme import Figure
 from sizing.figures.traffic import BAR, RIGHT_MOST, lengths_figure, needs_figure, overflow_figure
 from sizing.traffic.curves import counted, in_use, lengths, needs
-from sizing.traffic.held import needed
+from sizing.traffic.kv_in_flight import kv_needed
 from sizing.traffic.mix import Counts, mix_of, mix_of_lengths
 from sizing.traffic.running import around
 from tests.traffic_cases import DEPLOYMENTS, traffic_case
@@ -110,7 +110,7 @@ def test_needs_are_right_to_a_pixel(name: str) -> None:
     top = max(y.max(), *trace(figure, "left")["y"])
     pixel = top / SLIDE
     for requests in np.unique(np.linspace(1, int(x[-1]), 40).astype(int)).tolist():
-        exact = needed(traffic.one, requests, around(traffic.risk))[1]
+        exact = kv_needed(traffic.one, requests, around(traffic.risk))[1]
         assert np.interp(requests, x, y) == pytest.approx(exact, abs=pixel)
 
 

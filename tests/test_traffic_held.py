@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sizing.traffic import held as module
-from sizing.traffic.held import (
+from sizing.traffic import kv_in_flight as module
+from sizing.traffic.kv_in_flight import (
     ALIASING,
     MOST_SOUGHT,
     MOST_STEPS,
     SURE,
     Demand,
-    Held,
+    KvInFlight,
     demand,
-    held,
+    kv_in_flight,
+    kv_needed,
     most_in_flight,
-    needed,
     reach,
 )
 from sizing.traffic.mix import Spans, mix_of, mix_of_lengths
@@ -30,17 +30,17 @@ from tests.test_properties import examples
 RISKS = (0.001, 0.01, 0.05, 0.3)
 
 
-def one_of(shares: Any) -> Held:
+def one_of(shares: Any) -> KvInFlight:
     """What one request holds, given how often each number of tokens is met."""
     weights = np.asarray(shares, dtype=float)
     weights = weights / weights.sum()
     tokens = np.arange(len(weights))
     mean = float(weights @ tokens)
     spread = float(np.sqrt(weights @ (tokens - mean) ** 2)) if np.count_nonzero(weights) > 1 else 0.0
-    return Held(weights, mean, spread)
+    return KvInFlight(weights, mean, spread)
 
 
-def exactly(one: Held, requests: int) -> Any:
+def exactly(one: KvInFlight, requests: int) -> Any:
     """The distribution of the sum, convolved term by term: element n is the probability of n tokens."""
     found = np.array([1.0])
     for _ in range(requests):
@@ -48,12 +48,12 @@ def exactly(one: Held, requests: int) -> Any:
     return found
 
 
-def overflow(one: Held, requests: int, tokens: int) -> float:
+def overflow(one: KvInFlight, requests: int, tokens: int) -> float:
     """The probability of more than `tokens`, term by term."""
     return min(1.0, float(exactly(one, requests)[tokens + 1 :].sum()))
 
 
-def brute(one: Held, risks: tuple[float, ...], most: int) -> dict[int, list[int]]:
+def brute(one: KvInFlight, risks: tuple[float, ...], most: int) -> dict[int, list[int]]:
     """For every number of requests and each risk the least tokens that they exceed at most so often."""
     found = {}
     for requests in range(1, most + 1):
@@ -63,14 +63,14 @@ def brute(one: Held, risks: tuple[float, ...], most: int) -> dict[int, list[int]
 
 
 @st.composite
-def mixes(draw: st.DrawFn, longest: int = 40) -> Held:
+def mixes(draw: st.DrawFn, longest: int = 40) -> KvInFlight:
     """What one request of a small random mix holds; at least two amounts."""
     random = draw(st.randoms(use_true_random=True))
     count = random.randint(2, 8)
     inputs = np.array([random.randint(0, longest) for _ in range(count)])
     outputs = np.array([random.randint(1, longest) for _ in range(count)])
     outputs[0] = outputs[1] % longest + 1  # not all alike
-    return held(mix_of("random", inputs, outputs, np.array([random.randint(1, 9) for _ in range(count)])).spans)
+    return kv_in_flight(mix_of("random", inputs, outputs, np.array([random.randint(1, 9) for _ in range(count)])).spans)
 
 
 def spans(*requests: tuple[int, int]) -> Spans:
@@ -81,7 +81,7 @@ def spans(*requests: tuple[int, int]) -> Spans:
 
 def test_one_request_is_met_at_each_of_its_steps() -> None:
     """Input 2, output 3 holds 3, 4 and 5; input 0, output 1 holds 1, once against three times."""
-    one = held(spans((2, 3), (0, 1)))
+    one = kv_in_flight(spans((2, 3), (0, 1)))
     assert one.shares == pytest.approx([0, 0.25, 0, 0.25, 0.25, 0.25])
     assert one.mean == pytest.approx(float(Fraction(1 + 3 + 4 + 5, 4)))
     assert one.deviation == pytest.approx(math.sqrt(Fraction(1 + 9 + 16 + 25, 4) - Fraction(13, 4) ** 2))
@@ -90,18 +90,20 @@ def test_one_request_is_met_at_each_of_its_steps() -> None:
 
 def test_a_request_without_output_is_one_step_at_its_input() -> None:
     """Where nothing is generated the input is held for one step."""
-    assert held(spans((4, 0), (2, 2))).shares == pytest.approx([0, 0, 0, 1 / 3, 2 / 3])
+    assert kv_in_flight(spans((4, 0), (2, 2))).shares == pytest.approx([0, 0, 0, 1 / 3, 2 / 3])
 
 
 def test_whole_lengths_count_by_their_steps() -> None:
     """At its whole length each request is met once a decode step."""
-    assert held(spans((2, 3), (0, 1)), whole=True).shares == pytest.approx([0, 0.25, 0, 0, 0, 0.75])
+    assert kv_in_flight(spans((2, 3), (0, 1)), whole=True).shares == pytest.approx([0, 0.25, 0, 0, 0, 0.75])
 
 
 def test_requests_in_step_count_whole() -> None:
     """Where all generate equally many tokens those begun together end together; so do lengths alone."""
-    assert held(spans((2, 3), (5, 3))).shares == pytest.approx([0, 0, 0, 0, 0, 0.5, 0, 0, 0.5])
-    assert held(mix_of_lengths("alone", np.array([2, 2, 3])).spans).shares == pytest.approx([0, 0, 2 / 3, 1 / 3])
+    assert kv_in_flight(spans((2, 3), (5, 3))).shares == pytest.approx([0, 0, 0, 0, 0, 0.5, 0, 0, 0.5])
+    assert kv_in_flight(mix_of_lengths("alone", np.array([2, 2, 3])).spans).shares == pytest.approx(
+        [0, 0, 2 / 3, 1 / 3]
+    )
 
 
 def close(found: float, truth: float) -> bool:
@@ -111,7 +113,7 @@ def close(found: float, truth: float) -> bool:
 
 @given(mixes(), st.integers(1, 12), st.floats(0, 1.1))
 @examples(150)
-def test_overflow_is_the_truth(one: Held, requests: int, part: float) -> None:
+def test_overflow_is_the_truth(one: KvInFlight, requests: int, part: float) -> None:
     """In steps of one token it is what term by term convolution gives, to SURE."""
     tokens = int(part * requests * one.most)
     found = demand(one, requests, tokens)
@@ -121,7 +123,7 @@ def test_overflow_is_the_truth(one: Held, requests: int, part: float) -> None:
 
 @given(mixes(longest=300), st.integers(1, 8), st.floats(0, 1), st.integers(16, 400))
 @examples(150)
-def test_wide_steps_stay_near_the_truth(one: Held, requests: int, part: float, steps: int) -> None:
+def test_wide_steps_stay_near_the_truth(one: KvInFlight, requests: int, part: float, steps: int) -> None:
     """Counted in steps, each request is off by less than one, by nothing in the mean: so the sum is off by more than
     3 x step x the root of their number once in 60 million (W. Hoeffding, J. Amer. Statist. Assoc. 58, 1963).
     """
@@ -137,7 +139,7 @@ def test_wide_steps_stay_near_the_truth(one: Held, requests: int, part: float, s
 
 @given(mixes(longest=300), st.integers(2, 100))
 @examples(60)
-def test_steps_keep_the_mean(one: Held, step: int) -> None:
+def test_steps_keep_the_mean(one: KvInFlight, step: int) -> None:
     """Shared between the two steps around it an amount keeps its mean."""
     counted = module.in_steps(one.shares, step)
     assert counted.sum() == pytest.approx(1)
@@ -189,18 +191,18 @@ def test_aliasing_adds_what_is_stated() -> None:
 
 @given(mixes(longest=12), st.integers(0, 3))
 @examples(60)
-def test_needed_is_the_least_that_holds(one: Held, at: int) -> None:
+def test_needed_is_the_least_that_holds(one: KvInFlight, at: int) -> None:
     """It is the least tokens by brute force, for every number of requests and all risks at once."""
     risks = (RISKS[at] + 2 * SURE, RISKS[at] - 2 * SURE)
     for requests, (least, most) in brute(one, risks, 8).items():
-        assert least <= needed(one, requests, RISKS)[at] <= most
+        assert least <= kv_needed(one, requests, RISKS)[at] <= most
 
 
 @given(mixes(longest=12), st.integers(0, 3), st.integers(0, 150))
 @examples(100)
-def test_most_in_flight_is_the_most_that_fits(one: Held, at: int, tokens: int) -> None:
+def test_most_in_flight_is_the_most_that_fits(one: KvInFlight, at: int, tokens: int) -> None:
     """It is what trying every number of requests gives, and what convolution gives."""
-    tried = [requests for requests in range(1, tokens + 2) if needed(one, requests, RISKS)[at] <= tokens]
+    tried = [requests for requests in range(1, tokens + 2) if kv_needed(one, requests, RISKS)[at] <= tokens]
     most = most_in_flight(one, tokens, RISKS, at)
     assert most == max(tried, default=0) == len(tried)
     if most:
@@ -211,12 +213,12 @@ def test_most_in_flight_is_the_most_that_fits(one: Held, at: int, tokens: int) -
 
 @given(mixes(longest=200), st.integers(0, 20_000), st.integers(0, 2_000))
 @examples(60)
-def test_more_tokens_or_risk_never_runs_fewer(one: Held, tokens: int, more: int) -> None:
+def test_more_tokens_or_risk_never_runs_fewer(one: KvInFlight, tokens: int, more: int) -> None:
     """What runs rises with KV and with the risk; what is needed rises with requests and falls with the risk."""
     by_risk = [most_in_flight(one, tokens, RISKS, at) for at in range(len(RISKS))]
     assert by_risk == sorted(by_risk)
     assert most_in_flight(one, tokens + more, RISKS, 1) >= by_risk[1]
-    wanted = [needed(one, requests, RISKS) for requests in (1, 2, 3, 10, 11, 100)]
+    wanted = [kv_needed(one, requests, RISKS) for requests in (1, 2, 3, 10, 11, 100)]
     assert all(few <= many for fewer, more_ in pairwise(wanted) for few, many in zip(fewer, more_, strict=True))
     assert all(list(risks) == sorted(risks, reverse=True) for risks in wanted)
 
@@ -225,10 +227,10 @@ def test_more_tokens_or_risk_never_runs_fewer(one: Held, tokens: int, more: int)
 @examples(200)
 def test_one_length_is_a_division(L: int, tokens: int, requests: int) -> None:
     """Where all hold L they need requests x L, and tokens // L run at any risk."""
-    one = Held(np.array([1.0]), float(L), 0.0)  # only its last element counts where nothing deviates
+    one = KvInFlight(np.array([1.0]), float(L), 0.0)  # only its last element counts where nothing deviates
     object.__setattr__(one, "shares", _Last(L))
     assert most_in_flight(one, tokens, RISKS, 2) == tokens // L
-    assert needed(one, requests, RISKS) == (requests * L,) * len(RISKS)
+    assert kv_needed(one, requests, RISKS) == (requests * L,) * len(RISKS)
 
 
 class _Last:
@@ -246,8 +248,8 @@ class _Last:
 def test_one_kind_of_request_is_a_division(input: int, output: int, tokens: int) -> None:
     """The same from requests, and from lengths alone."""
     for one in (
-        held(spans((input, output), (input, output))),
-        held(mix_of_lengths("alone", np.array([input + output])).spans),
+        kv_in_flight(spans((input, output), (input, output))),
+        kv_in_flight(mix_of_lengths("alone", np.array([input + output])).spans),
     ):
         assert most_in_flight(one, tokens, RISKS, 1) == tokens // (input + output)
 
@@ -255,10 +257,10 @@ def test_one_kind_of_request_is_a_division(input: int, output: int, tokens: int)
 def test_reach_widens_for_a_heavy_tail() -> None:
     """One request of a million tokens in 10,000 of 100: at a small risk it is in KV, and what is needed says so."""
     lengths, times = np.array([100, 1_000_000]), np.array([9_999, 1])
-    one = held(mix_of_lengths("tail", lengths, times).spans)
+    one = kv_in_flight(mix_of_lengths("tail", lengths, times).spans)
     risk = 0.0001 / 4  # two of 10 at once: 45e-8, none: 0.999
-    assert needed(one, 10, (0.01,))[0] == 1000
-    assert needed(one, 10, (risk,))[0] == pytest.approx(1_000_900, rel=0.001)
+    assert kv_needed(one, 10, (0.01,))[0] == 1000
+    assert kv_needed(one, 10, (risk,))[0] == pytest.approx(1_000_900, rel=0.001)
     assert reach(one, 10) < 1_000_900
     assert most_in_flight(one, 999_999, (0.00015,)) == 1  # two are short of it twice as often
     assert most_in_flight(one, 1_001_000, (0.00015,)) > 1
@@ -268,12 +270,12 @@ def test_reach_widens_for_a_heavy_tail() -> None:
 def test_extremes_end(requests: int, tokens: int) -> None:
     """The most requests, the most tokens: answers of the normal law, in arrays of MOST_STEPS at most."""
     rng = np.random.default_rng(0)
-    one = held(mix_of("wide", rng.integers(0, 2**20, 1000), rng.integers(1, 2**14, 1000)).spans)
+    one = kv_in_flight(mix_of("wide", rng.integers(0, 2**20, 1000), rng.integers(1, 2**14, 1000)).spans)
     found = demand(one, requests, tokens)
     assert len(found.below) <= MOST_STEPS + 1
     assert found.overflow(tokens) == pytest.approx(float(tokens < requests * one.mean), abs=1e-5)
     usual = requests * one.mean + 2.326 * one.deviation * math.sqrt(requests)
-    assert requests == 1 or needed(one, requests, (0.01,))[0] == pytest.approx(usual, rel=0.001)
+    assert requests == 1 or kv_needed(one, requests, (0.01,))[0] == pytest.approx(usual, rel=0.001)
 
 
 @pytest.mark.parametrize("tokens", [2**12, 2**16, 2**20, 2**24])
@@ -281,36 +283,36 @@ def test_the_search_is_short_where_steps_are_wide(tokens: int, monkeypatch: pyte
     """However wide the steps, a search by halves finds the most that fits; one by one it took thousands."""
     asked: list[int] = []
 
-    def counted(one: Held, requests: int, tokens: int) -> Demand:
+    def counted(one: KvInFlight, requests: int, tokens: int) -> Demand:
         asked.append(requests)
         return demand(one, requests, tokens)
 
     monkeypatch.setattr(module, "MOST_STEPS", 2**12)
     monkeypatch.setattr(module, "demand", counted)
-    one = held(spans((10, 90), (90, 10), (150, 60)))
+    one = kv_in_flight(spans((10, 90), (90, 10), (150, 60)))
     most = most_in_flight(one, tokens, (0.01,))
     assert len(asked) <= 100
-    assert needed(one, most, (0.01,))[0] <= tokens
-    assert most == MOST_SOUGHT or needed(one, most + 1, (0.01,))[0] > tokens
+    assert kv_needed(one, most, (0.01,))[0] <= tokens
+    assert most == MOST_SOUGHT or kv_needed(one, most + 1, (0.01,))[0] > tokens
 
 
 def test_a_vast_pool_is_sought_to_its_end() -> None:
     """2**40 tokens of short requests run more than are ever sought."""
-    assert most_in_flight(held(spans((10, 90), (90, 10))), 2**40, (0.01,)) == MOST_SOUGHT
+    assert most_in_flight(kv_in_flight(spans((10, 90), (90, 10))), 2**40, (0.01,)) == MOST_SOUGHT
 
 
 def test_a_request_longer_than_the_pool() -> None:
     """Part of its time it fits: alone it overflows for the steps beyond the pool, and none runs at a smaller risk."""
-    one = held(spans((0, 1000), (0, 900)))
+    one = kv_in_flight(spans((0, 1000), (0, 900)))
     assert close(demand(one, 1, 950).overflow(950), 50 / 1900)
     assert most_in_flight(one, 950, (0.03,)) == 1
     assert most_in_flight(one, 950, (0.02,)) == 0
-    assert most_in_flight(held(spans((0, 1000), (0, 1000))), 950, (0.9,)) == 0
+    assert most_in_flight(kv_in_flight(spans((0, 1000), (0, 1000))), 950, (0.9,)) == 0
 
 
 @given(mixes(longest=100), st.integers(1, 10), st.floats(0.1, 0.9))
 @examples(60)
-def test_missing_is_the_mean_excess(one: Held, requests: int, part: float) -> None:
+def test_missing_is_the_mean_excess(one: KvInFlight, requests: int, part: float) -> None:
     """What is missing is the mean of what is wanted beyond the pool, over all time [tokens]."""
     tokens = int(part * requests * one.most)
     wanted = np.arange(requests * one.most + 1)

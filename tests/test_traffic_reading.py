@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sizing.traffic import rows, trace_file
+from sizing.traffic.duckdb_file import open_in_duckdb
 from sizing.traffic.layouts import PAIRS, Columns
 from sizing.traffic.mix import Mix
-from sizing.traffic.opened import opened
 from sizing.traffic.reading import TraceError, columns_of, guess, read_trace
 from tests.test_properties import examples
 from tests.test_traffic_mix import alike, mixed, told
@@ -430,7 +430,7 @@ def test_a_file_too_large(tmp_path: Path) -> None:
 
 def test_json_on_one_line_that_memory_does_not_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is said how to write it; the page says the limit beforehand."""
-    monkeypatch.setattr("sizing.traffic.opened.MEMORY", "24MB")
+    monkeypatch.setattr("sizing.traffic.duckdb_file.MEMORY", "24MB")
     rows = ",".join(f'{{"input": {at % 9999 + 1}, "output": {at % 999 + 1}}}' for at in range(200_000))
     assert refusal(saved(tmp_path, f"[{rows}]", "one.json")) == (
         "does not fit into 24MB of memory while it is read: write one request a line, as CSV or JSON lines."
@@ -473,7 +473,7 @@ def test_a_name_reaches_no_other_file(tmp_path: Path, name: str) -> None:
 def test_a_connection_is_confined(tmp_path: Path) -> None:
     """It opens no other file, and its settings are locked."""
     path, other = saved(tmp_path, "input,output\n1,2\n", "a.csv"), saved(tmp_path, "secret", "b.csv")
-    with opened(trace_file.trace_file(path)) as trace:
+    with open_in_duckdb(trace_file.trace_file(path)) as trace:
         for query in (f"FROM read_text('{other}')", f"COPY (SELECT 1) TO '{tmp_path / 'c'}'", "INSTALL httpfs",
                       "SET enable_external_access = true", f"ATTACH '{tmp_path / 'd'}'"):  # fmt: skip
             with pytest.raises(duckdb.Error):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sizing.traffic.admission import Declared, admitting, kept_free
-from sizing.traffic.held import Held, demand, held, needed
+from sizing.traffic.kv_in_flight import KvInFlight, demand, kv_in_flight, kv_needed
 from sizing.traffic.mix import mix_of
 from sizing.traffic.running import MODEL_ERROR
 from tests.replay import replay
@@ -60,14 +60,14 @@ class Case(NamedTuple):
     risk: float
 
     @property
-    def one(self) -> Held:
+    def one(self) -> KvInFlight:
         """What one of them holds."""
-        return held(mix_of(self.kind, *requests(self.kind)).spans)
+        return kv_in_flight(mix_of(self.kind, *requests(self.kind)).spans)
 
     @property
     def tokens(self) -> int:
         """KV [tokens]."""
-        return needed(self.one, self.admitted, (self.risk,))[0]
+        return kv_needed(self.one, self.admitted, (self.risk,))[0]
 
 
 class Share(NamedTuple):
@@ -128,14 +128,14 @@ def test_other_models_are_refuted(case: Case) -> None:
     """Requests at their whole length, or not weighted by their time in flight, or the mean alone: all are outside."""
     inputs, outputs = requests(case.kind)
     share = replayed(case)
-    whole = held(mix_of(case.kind, inputs, outputs).spans, whole=True)
+    whole = kv_in_flight(mix_of(case.kind, inputs, outputs).spans, whole=True)
     for other in (whole, unweighted(inputs, outputs)):
         assert not share.agrees(demand(other, case.admitted, case.tokens).overflow(case.tokens))
     by_mean = float(case.admitted * case.one.mean > case.tokens)
     assert not share.agrees(by_mean)
 
 
-def unweighted(inputs: Any, outputs: Any) -> Held:
+def unweighted(inputs: Any, outputs: Any) -> KvInFlight:
     """What one request holds if all were met equally often, however long they stay."""
     density = np.zeros(int((inputs + outputs).max()) + 2)
     np.add.at(density, inputs + 1, 1 / outputs)
@@ -143,7 +143,7 @@ def unweighted(inputs: Any, outputs: Any) -> Held:
     shares = np.maximum(np.cumsum(density)[:-1], 0) / len(inputs)
     tokens = np.arange(len(shares))
     mean = float(shares @ tokens)
-    return Held(shares, mean, float(np.sqrt(shares @ (tokens - mean) ** 2)))
+    return KvInFlight(shares, mean, float(np.sqrt(shares @ (tokens - mean) ** 2)))
 
 
 @pytest.mark.parametrize("kind", ["chat", "rag"])

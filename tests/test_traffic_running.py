@@ -15,7 +15,7 @@ from sizing.engine.split import solve_split
 from sizing.exchange.answer import Measured
 from sizing.exchange.traffic_answer import traffic_answer
 from sizing.traffic.admission import Declared
-from sizing.traffic.held import held, most_in_flight, needed
+from sizing.traffic.kv_in_flight import kv_in_flight, kv_needed, most_in_flight
 from sizing.traffic.mix import Mix, mix_of, mix_of_lengths
 from sizing.traffic.running import MODEL_ERROR, Served, Traffic, around, serve, traffic_of
 from sizing.traffic.words import admission_words, way_columns, way_rows
@@ -136,7 +136,7 @@ def serve_runs(split: Split, traffic: Traffic) -> int:
 def tried_one_by_one(split: Split, traffic: Traffic) -> int:
     """The same by trying every number of requests."""
     runs = 0
-    while runs < split.admitted and needed(traffic.one, runs + 1, around(RISK))[1] <= split.kv_tokens:
+    while runs < split.admitted and kv_needed(traffic.one, runs + 1, around(RISK))[1] <= split.kv_tokens:
         runs += 1
     return runs
 
@@ -190,7 +190,7 @@ def test_the_worked_example() -> None:
     real = traffic_of(Scenario(), spread, RISK)
     assert real.optimum is not None
     assert real.way("best for this traffic") is not None
-    assert held(spread.spans).mean < spread.lengths.mean
+    assert kv_in_flight(spread.spans).mean < spread.lengths.mean
 
 
 def test_requests_longer_than_the_pool_are_counted() -> None:
@@ -226,7 +226,7 @@ def test_serving_at_the_optimum_overflows_within_the_risk() -> None:
     mix = mix_of("spread", rng.integers(0, 16384, 2000), rng.integers(1, 2048, 2000))
     way = traffic_of(Scenario(), mix, RISK).way("best for this traffic")
     assert way is not None
-    assert way.now == serve(way.split, held(mix.spans), RISK)
+    assert way.now == serve(way.split, kv_in_flight(mix.spans), RISK)
     assert way.now.overflow <= RISK
 
 

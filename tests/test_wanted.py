@@ -4,7 +4,7 @@ import pytest
 
 from sizing.answers.carrying_settings import Want
 from sizing.exchange.link import MAX_WANT_LENGTH, WANT, wants_from_query, wants_to_query
-from sizing.exchange.wanted_text import MAX_LINES, read_wants
+from sizing.exchange.target_text import MAX_LINES, read_wants
 from sizing.scenario.inputs import MAX_L, MAX_REQUESTS
 
 

@@ -3,7 +3,7 @@
 from pages.parts.state import stood
 from sizing import Problem, Scenario
 from sizing.answers.carrying_settings import Want
-from sizing.exchange.wanted_text import read_wants
+from sizing.exchange.target_text import read_wants
 
 REQUESTS_BOX, FURTHER_BOX = "target_requests", "target_more"
 

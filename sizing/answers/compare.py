@@ -11,7 +11,17 @@ from sizing.answers.recommended import applied, recommended, recommended_split
 from sizing.answers.solve import Sizing, solve
 from sizing.basics.frames import DEPLOYMENT_REQUESTS, frame_of
 from sizing.basics.problems import Refusal, RefusedError
-from sizing.basics.units import GIB, count, number, ratio_text, requests_text, rest_text, stated_ratio_text, tokens_text
+from sizing.basics.units import (
+    GIB,
+    NOTHING,
+    count,
+    number,
+    ratio_text,
+    requests_text,
+    rest_text,
+    stated_ratio_text,
+    tokens_text,
+)
 from sizing.engine.resolve import resolve
 from sizing.engine.split import Split
 from sizing.scenario.inputs import FIELDS, LABELS, Scenario, named_with_unit, rest_is_given, value_text
@@ -19,8 +29,6 @@ from sizing.scenario.rest import ENDS, EXACT, condition, rest_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-NOTHING = "-"
 
 
 class Row(NamedTuple):

@@ -148,7 +148,7 @@ def _rest(sizing: Sizing) -> Flip:
 def _slots(sizing: Sizing) -> Flip:
     """S as the strategies make it, each with and without the decode-lock skip; those that change least first."""
     if not sizing.resolved.radix_cache:
-        return Flip(quantity="S", now=str(sizing.S), flips_at="S is 1 without radix cache", then="")
+        return Flip(quantity="S", now=str(sizing.S), flips_at=f"S is {sizing.S} without radix cache", then="")
     found = _ranks_by_slots(_held(sizing.scenario))
     for S in sorted(found.keys() - {sizing.S}, key=lambda S: abs(S - sizing.S)):
         for words, rank in found[S]:

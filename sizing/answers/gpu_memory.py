@@ -13,7 +13,7 @@ from sizing.basics.problems import RefusedError
 from sizing.basics.units import GIB
 from sizing.engine.split import Split
 from sizing.memory.automatic import automatic
-from sizing.memory.rest import RestEstimate
+from sizing.memory.rest import PartName, RestEstimate
 from sizing.memory.stated import Stated
 from sizing.scenario.inputs import Scenario, changed
 from sizing.scenario.rest import ENDS, deployment_of, estimate_of, rest_of
@@ -37,7 +37,7 @@ ORDER = (
 FLOOR = "up to the floor"  # of the reserve: kept for nothing in particular
 LEAST_FREE_GIB = 0.05  # less is not offered
 STEPS = 1000  # a fraction is typed with three digits
-PARTS = {
+PARTS: dict[PartName, str] = {
     "driver, context and communicators": CONTEXT,
     "weights": WEIGHTS,
     "draft": DRAFT,
@@ -80,7 +80,7 @@ def gpu_memory(sizing: Sizing, split: Split | None) -> GpuMemory | None:
     kept = _kept(deployment_of(scenario).stated, found)
     uncharged = (sizing.beyond or 0) / GIB if split is sizing.now else 0.0
     fixed = {PARTS[part.name]: part.gib for part in found.parts if part.name in PARTS}
-    slack = next(part.gib for part in found.parts if part.name == "kept free") + min(found.rest_gib, 0.0)
+    slack = found.part_gib("kept free") + min(found.rest_gib, 0.0)
     left = max(slack, 0.0)
     shares = {}
     for name, gib in {UNCHARGED: uncharged, **kept}.items():

@@ -10,7 +10,7 @@ from sizing.answers.solve import Sizing
 from sizing.basics.frames import REQUESTS, frame_of
 from sizing.basics.problems import Refusal
 from sizing.basics.units import count, ratio_range_text, requests_text
-from sizing.engine.limits import Limit
+from sizing.engine.limits import MORE_TOKENS, Limit
 from sizing.engine.resolved import Resolved
 from sizing.engine.slots import pin_from_slots
 from sizing.engine.split import Split
@@ -116,7 +116,7 @@ def _pins(resolved: Resolved, best: Optimum) -> str:
 
 def _more_memory(sizing: Sizing, now: Split) -> str:
     """No flag of the split helps: the cap on tokens where that is it, else memory."""
-    if now.binding.lifted_by == "a larger --max-total-tokens":
+    if now.binding.lifted_by == MORE_TOKENS:
         return now.binding.lifted_by
     best = sizing.optimum
     spared = " with a slot to spare" if best and best.unspared > best.runs else ""

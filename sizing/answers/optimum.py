@@ -3,13 +3,14 @@
 The clamp never falls and the KV cap never rises with K, so C requests fit if and only if they fit with the fewest slots
 that admit them. Where the radix cache is on one slot more is kept (`RequestSlots.spare`).
 
-All at one length, C requests need KV of C x L tokens; for real traffic sizing/traffic/held.py says how much.
+All at one length, C requests need KV of C x L tokens; for real traffic sizing/traffic/kv_in_flight.py says how much.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.what_runs import kv_tokens_for
@@ -162,9 +163,14 @@ def pin_flag(resolved: Resolved, best: Optimum) -> int | None:
     return None if pin_is_ignored(resolved) or pin > MAX_PIN else pin
 
 
+def counts_tried(rank: Rank) -> NDArray[np.int64]:
+    """Every count of requests [requests per rank] that the state pool can hold and the input takes, from 1."""
+    return np.arange(1, min(most_by_state(rank), MAX_REQUESTS // asked_divisor(rank.resolved)) + 1)
+
+
 def _most_asked(rank: Rank, *, spare: bool) -> int:
     """The largest C that runs with C asked and its slots."""
-    wanted = np.arange(1, min(most_by_state(rank), MAX_REQUESTS // asked_divisor(rank.resolved)) + 1)
+    wanted = counts_tried(rank)
     there = asking(rank, wanted)
     slots = rank.request_slots.slots(wanted, spare=spare)
     runs = running(pools_from_slots(there, slots), rank.scenario.L)

@@ -5,6 +5,8 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
+GZIP = b"\x1f\x8b"
+"""What a packed file begins with."""
 PIPES = ("/dev/", "/proc/")  # where a shell puts the pipes it makes itself, as <(zcat FILE)
 
 

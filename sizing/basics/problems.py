@@ -79,6 +79,12 @@ def from_validation(error: ValidationError, names: dict[str, str]) -> list[Probl
     return [_sentence(item, names) for item in error.errors(include_url=False, include_context=True)]
 
 
+def from_link(error: ValidationError, names: dict[str, str], where: str, what: str) -> list[Problem]:
+    """The same of a link's parameter `where`, which holds the inputs of `what`."""
+    found = from_validation(error, names)
+    return [Problem(where=where, sentence=f"In the link, of the {what}: {one.sentence}") for one in found]
+
+
 def _sentence(item: Any, names: dict[str, str]) -> Problem:
     where = str(item["loc"][0]) if item["loc"] else ""
     name = names.get(where, where) or "An input"

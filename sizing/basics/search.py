@@ -34,11 +34,11 @@ def last_that_holds(low: int, high: int, holds: Callable[[int], bool]) -> int:
     return last_that(low, high, lambda tried: [holds(value) for value in tried.tolist()], probes=1)
 
 
-def turn(low: float, high: float, holds: Callable[[float], bool]) -> tuple[float, float] | None:
+def turning_point(low: float, high: float, holds: Callable[[float], bool]) -> tuple[float, float] | None:
     """The last float at which `holds` does not and the first at which it does, given that it holds from some point on;
     None where it does not even at `high`.
 
-    >>> turn(0, 2, lambda value: value * value >= 2)
+    >>> turning_point(0, 2, lambda value: value * value >= 2)
     (1.414213562373095, 1.4142135623730951)
     """
     if not holds(high):

@@ -13,6 +13,10 @@ MIB = 2**20
 KIB = 2**10
 
 
+NOTHING = "-"
+"""A cell that has no value: not known, not printed, not reachable."""
+
+
 def count(value: int) -> str:
     """Whole number [any unit] with thousands separated: 1,167,552."""
     return f"{value:,}"

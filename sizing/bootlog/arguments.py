@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from sizing.bootlog.forms import CUT
-from sizing.bootlog.said import Arguments, ArgumentsForm, Value
+from sizing.bootlog.line_records import Arguments, ArgumentsForm, Value
 from sizing.scenario.inputs import INPUTS
 
 ARGUMENTS = re.compile(r"server_args\s?[=:]\s?")

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from sizing.bootlog.find import Line
-from sizing.bootlog.prefix import Rank
-from sizing.bootlog.said import (
+from sizing.bootlog.line_records import (
     AfterCapture,
     Arguments,
     Capped,
@@ -16,17 +15,18 @@ from sizing.bootlog.said import (
     Crashed,
     Decode,
     KvPool,
+    LineRecord,
     NoSlot,
     PoolEnd,
     Refused,
     Ring,
-    Said,
     StatePool,
     Summary,
     Unified,
     WeightsBegin,
     WeightsEnd,
 )
+from sizing.bootlog.prefix import Rank
 
 OF_A_RANK = (WeightsBegin, WeightsEnd, StatePool, KvPool)
 TELLS_SERVERS = (*OF_A_RANK, Capped, PoolEnd, Summary)
@@ -54,7 +54,7 @@ def _deployments(lines: list[Line]) -> list[list[Line]]:
     marks: dict[str, set[Rank]] = {}
     for line in lines:
         ranks = marks.setdefault(line.source, set())
-        if isinstance(line.said, TELLS_SERVERS):
+        if isinstance(line.record, TELLS_SERVERS):
             ranks.add(line.rank)
     if len(marks) > MAX_MARKS:
         return [lines]
@@ -89,15 +89,15 @@ class _Progress:
     def __init__(self) -> None:
         self.first_begin: float | None = None
         self.last_end: float | None = None
-        self.pools: set[Said] = set()
-        self.state: Said | None = None
+        self.pools: set[LineRecord] = set()
+        self.state: LineRecord | None = None
         self.summary = False
-        self.kinds: set[type[Said]] = set()
+        self.kinds: set[type[LineRecord]] = set()
         self.late: list[Line] = []
         """Weights loaded after the last pool: a draft's before 0.5.14, or a restart's."""
 
     def add(self, line: Line) -> None:
-        said = line.said
+        said = line.record
         self.kinds.add(type(said))
         if isinstance(said, WeightsBegin | WeightsEnd):
             self._add_weights(said)
@@ -141,7 +141,7 @@ class _Boot:
 
     def closed(self) -> Iterator[list[Line]]:
         """The lines, unless a crash that any program may have is all that was seen."""
-        if any(not isinstance(line.said, Crashed) for line in self._lines):
+        if any(not isinstance(line.record, Crashed) for line in self._lines):
             yield self._lines
 
     def add(self, line: Line) -> None:
@@ -151,23 +151,23 @@ class _Boot:
         self._lines.append(line)
         self._seen.add((line.prefix, line.text))
         self._ranks.setdefault(line.rank, _Progress()).add(line)
-        self._has_ranks = self._has_ranks or isinstance(line.said, OF_A_RANK)
-        self._over = self._over or isinstance(line.said, Refused | Crashed | NoSlot)
-        if isinstance(line.said, Arguments):
-            self._nodes.add(line.said.values.get("node_rank"))
+        self._has_ranks = self._has_ranks or isinstance(line.record, OF_A_RANK)
+        self._over = self._over or isinstance(line.record, Refused | Crashed | NoSlot)
+        if isinstance(line.record, Arguments):
+            self._nodes.add(line.record.values.get("node_rank"))
 
     def _is_there(self, line: Line) -> bool:
         """The same line twice from a collector, or the same pool from ranks whose prefix was lost."""
-        if isinstance(line.said, Arguments):
+        if isinstance(line.record, Arguments):
             return False
         if (line.prefix, line.text) in self._seen and any(char.isdigit() for char in line.prefix):
             return True
         rank = self._ranks.get(line.rank)
-        return rank is not None and isinstance(line.said, StatePool | KvPool | Ring) and line.said in rank.pools
+        return rank is not None and isinstance(line.record, StatePool | KvPool | Ring) and line.record in rank.pools
 
     def begins_anew(self, line: Line) -> bool:
         """Whether a line cannot belong to this boot any more."""
-        said, rank = line.said, self._ranks.get(line.rank)
+        said, rank = line.record, self._ranks.get(line.rank)
         if isinstance(said, Arguments):
             return self._has_ranks or self._over or said.values.get("node_rank") in self._nodes
         if isinstance(said, OF_A_RANK) and self._over:
@@ -184,7 +184,7 @@ class _Boot:
     def successor(self, line: Line) -> "_Boot":
         """The next boot. Weights that a rank loaded after its pools belong to it, if a state pool follows them."""
         after = _Boot()
-        if isinstance(line.said, StatePool) and not self._over:
+        if isinstance(line.record, StatePool) and not self._over:
             moved = [late for rank in self._ranks.values() for late in rank.late]
             gone = {id(late) for late in moved}
             self._lines = [kept for kept in self._lines if id(kept) not in gone]
@@ -197,12 +197,12 @@ def died_later(lines: Iterable[Line]) -> bool:
     """Whether a boot ended with an exception after its pools were made."""
     sized = False
     for line in lines:
-        sized = sized or isinstance(line.said, SIZED)
-        if isinstance(line.said, NoSlot) or (sized and isinstance(line.said, Crashed)):
+        sized = sized or isinstance(line.record, SIZED)
+        if isinstance(line.record, NoSlot) or (sized and isinstance(line.record, Crashed)):
             return True
     return False
 
 
 def is_serving(lines: Iterable[Line]) -> bool:
     """Whether a boot got as far as serving."""
-    return any(isinstance(line.said, Summary | Decode) for line in lines)
+    return any(isinstance(line.record, Summary | Decode) for line in lines)

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from sizing.answers.recommended import recommended
 from sizing.basics.units import count, number, requests_text
+from sizing.bootlog.bounds import start_need
 from sizing.bootlog.diagnosis import Diagnosis, no_cure
-from sizing.bootlog.least import start_need
 from sizing.bootlog.log import Boot
 from sizing.command import Command, rewritten
 from sizing.command.flags import FRACTION

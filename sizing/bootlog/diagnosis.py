@@ -16,7 +16,7 @@ from sizing.basics.problems import Problem, Refusal, RefusedError
 from sizing.basics.units import count, number
 from sizing.bootlog import Boot, Exact, Facts, Inputs, Measured, exact_bytes, inputs_of
 from sizing.bootlog.inputs import ASSUMED
-from sizing.bootlog.joined import joined
+from sizing.bootlog.log_and_command import joined
 from sizing.bootlog.release import releases_text
 from sizing.bootlog.settings import latest
 from sizing.command import Command

@@ -70,7 +70,7 @@ def exact_bytes(facts: Facts, geometry: Geometry, tp_size: int | None = None) ->
         ring_per_position=ring_bytes_per_request(geometry, width, length=1) or None,
         family=next((name for name in get_args(Family) if name == geometry.family), "other"),
         attention=next((kind for kind in get_args(Attention) if kind == geometry.attention), None),
-        kv_heads=geometry.kv_heads if geometry.attention == "GQA" else None,
+        kv_heads=geometry.gqa_heads,
         architecture=geometry.architecture,
         sentences=(*state.sentences, *kv.sentences),
     )

@@ -6,12 +6,11 @@ Source: engine-sizing.md sections 1 to 3 and 7. gather.py fills it, checks.py sa
 from pydantic import BaseModel, ConfigDict
 
 from sizing.basics.dtypes import KvDtype
+from sizing.bootlog.line_records import Ring, Unified
 from sizing.bootlog.measure import Measured, common
 from sizing.bootlog.rank_facts import RankFacts
 from sizing.bootlog.rest import Charging, gap_gib, rest_from_pools
-from sizing.bootlog.said import Ring, Unified
 from sizing.bootlog.settings import Settings
-from sizing.bootlog.slots import SlotsFrom
 from sizing.engine.request_slots import RequestSlots
 from sizing.releases.rules import Release
 from sizing.scenario.inputs import Attention, Family
@@ -51,7 +50,8 @@ class Facts(BaseModel):
     attention: Attention | None
     kv_cache_dtype: KvDtype | None
     S: int | None
-    S_from: SlotsFrom | None
+    S_from: str | None
+    """The form of the line that states S, or what S follows from."""
     S_possible: tuple[int, ...]
     draft_tokens: int | None
     """D; 0 without speculation."""
@@ -59,6 +59,8 @@ class Facts(BaseModel):
     """Whether there is any: by the flags, or by draft states on the state line; None where neither is known."""
     radix_off: str
     """The engine's words where it turned the radix cache off by itself; empty without them."""
+    radix_cache: bool | None
+    """Whether finished requests are kept for reuse; None where neither S, nor a line, nor a flag tells."""
     dcp_size: int | None
     kv_rows: int | None
     kv_tokens: int | None

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from sizing.bootlog.arguments import ARGUMENTS, MAX_CHARACTERS, read_arguments
 from sizing.bootlog.forms import ANCHORS, BEGINNINGS, CUT, DECODE_ANCHOR, LONG_ANCHORS, Match, matches
+from sizing.bootlog.line_records import Decode, LineRecord, StatePool
 from sizing.bootlog.prefix import NEW_LINE, Rank, plain, rank_before, source_of
-from sizing.bootlog.said import Decode, Said, StatePool
 
 WINDOW = 8192  # bytes that are read of a line around an anchor
 BEFORE = 512  # bytes before an anchor in which its prefix is looked for
@@ -45,7 +45,7 @@ class Line(NamedTuple):
     """The releases that print it so; None where the form does not say."""
     cut: bool
     """It has lost its end, or what stood in its middle."""
-    said: Said
+    record: LineRecord
 
 
 class Finder:
@@ -138,9 +138,9 @@ class Finder:
             yield self._line_of(match, text[found[index - 1].end if index else 0 : match.start], text)
 
     def _line_of(self, match: Match, before: str, text: str) -> Line:
-        if isinstance(match.said, Decode):
+        if isinstance(match.record, Decode):
             self._decodes += 1
-        elif isinstance(match.said, StatePool):
+        elif isinstance(match.record, StatePool):
             self._decodes = 0
         return Line(
             number=self._line,
@@ -151,7 +151,7 @@ class Finder:
             form=match.form.name,
             releases=None if match.form.cut else match.form.releases,
             cut=match.form.cut and not match.form.older,
-            said=match.said,
+            record=match.record,
         )
 
     def _read_arguments(self, hit: int, before: str) -> Line | None:
@@ -223,7 +223,7 @@ def best_reading(line: str, rest: list[str]) -> tuple[list[Match], str]:
 
 def _weight(found: list[Match]) -> int:
     """How much was found: fields that are not None, numbers of a refusal; a whole form is more than a cut one."""
-    return sum(sum(map(_told, match.said)) + (0 if match.form.cut else 1) for match in found)
+    return sum(sum(map(_told, match.record)) + (0 if match.form.cut else 1) for match in found)
 
 
 def _told(value: object) -> int:

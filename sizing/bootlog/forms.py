@@ -11,9 +11,9 @@ from functools import partial
 from typing import NamedTuple
 
 from sizing.basics.problems import RefusalKind
-from sizing.bootlog import said
+from sizing.bootlog import line_records as records
+from sizing.bootlog.line_records import LineRecord
 from sizing.bootlog.measure import Printed, printed
-from sizing.bootlog.said import Said
 from sizing.releases.rules import LATEST, RELEASES, Release
 
 FIRST = RELEASES[0]
@@ -29,7 +29,7 @@ class Form(NamedTuple):
 
     name: str
     pattern: re.Pattern[str]
-    read: Callable[[Fields], Said]
+    read: Callable[[Fields], LineRecord]
     since: Release = FIRST
     until: Release = LATEST
     cut: bool = False
@@ -73,20 +73,20 @@ _END = r"avail mem=<avail:g>_GB, mem usage=(?:<usage:g>)_GB"
 _QUANT = r"(?:(?!dtype|avail mem)\w{1,40}=[^,=]{1,60}, ){0,8}"
 
 
-def _weights_end(found: Fields) -> Said:
-    return said.WeightsEnd(found.get("model"), _size(found, "avail"))
+def _weights_end(found: Fields) -> LineRecord:
+    return records.WeightsEnd(found.get("model"), _size(found, "avail"))
 
 
 WEIGHTS = (
     Form(
         "weights begin",
         _pattern(r"Load weight begin\. avail mem=<avail:g>_GB"),
-        lambda found: said.WeightsBegin(_must(found, "avail")),
+        lambda found: records.WeightsBegin(_must(found, "avail")),
     ),
     Form(
         "weights begin, cut",
         _pattern(r"Load weight begin\b"),
-        lambda found: said.WeightsBegin(None),
+        lambda found: records.WeightsBegin(None),
         cut=True,
     ),
     Form(
@@ -119,21 +119,21 @@ WEIGHTS = (
 # 3 Warnings from sizing.
 WARNINGS = (
     Form(
-        "capped by the state pool",
+        "clamp warning",
         _pattern(
             r"max_running_requests is capped to <requests:n> by the mamba state cache "
             r"\(max_mamba_cache_size=<slots:n>, <S:n> state slots per request\)"
         ),
-        lambda found: said.Capped(_count(found, "requests"), _count(found, "slots"), _count(found, "S")),
+        lambda found: records.Capped(_count(found, "requests"), _count(found, "slots"), _count(found, "S")),
         since="0.5.17",
     ),
     Form(
-        "capped by the state pool, cut",
+        "clamp warning, cut",
         _pattern(
             r"max_running_requests is capped to <requests:n> by(?: the mamba state cache "
             r"\(max_mamba_cache_size=<slots:n>,(?: <S:n> state)?)?"
         ),
-        lambda found: said.Capped(_count(found, "requests"), _whole(found, "slots"), _whole(found, "S")),
+        lambda found: records.Capped(_count(found, "requests"), _whole(found, "slots"), _whole(found, "S")),
         since="0.5.17",
         cut=True,
     ),
@@ -143,20 +143,20 @@ WARNINGS = (
             r"max_running_requests was reduced from the requested <asked:n> to <requests:n> \(per dp worker\) "
             r"due to the available KV cache capacity"
         ),
-        lambda found: said.Reduced(_count(found, "asked"), _count(found, "requests")),
+        lambda found: records.Reduced(_count(found, "asked"), _count(found, "requests")),
         since="0.5.14",
     ),
     Form(
         "max_total_tokens lowered",
         _pattern(r"max_total_tokens=<asked:n> is larger than the profiled value <profiled:n>\."),
-        lambda found: said.TokensLowered(_count(found, "asked"), _count(found, "profiled")),
+        lambda found: records.TokensLowered(_count(found, "asked"), _count(found, "profiled")),
     ),
     Form(
         "finalized requests",
         _pattern(
             r"Max concurrent requests \(per dp worker\) from the finalized token capacity: max_num_reqs=<requests:n>\."
         ),
-        lambda found: said.Finalized(_count(found, "requests")),
+        lambda found: records.Finalized(_count(found, "requests")),
         since="0.5.13",
         until="0.5.13",
     ),
@@ -166,35 +166,35 @@ WARNINGS = (
             r"mamba_size \(<charged:n>\) is less than decode side's max_slots_needed \(<allocated:n> = "
             rf"{WHOLE} reqs \* {WHOLE} slots/req\)"
         ),
-        lambda found: said.Raised(_count(found, "charged"), _count(found, "allocated")),
+        lambda found: records.Raised(_count(found, "charged"), _count(found, "allocated")),
         since="0.5.11",
     ),
     # The model's line is that of server_args.py up to 0.5.13 (support-by-release.md).
     Form(
         "radix cache off for a model",
         _pattern(r"(?P<words>Disabling Radix Cache for [\w.]{1,80} as it is not yet supported)"),
-        lambda found: said.RadixOff(found["words"] or ""),
+        lambda found: records.RadixOff(found["words"] or ""),
         until="0.5.13",
     ),
     Form(
         "radix cache off for decode",
         _pattern(r"(?P<words>Radix cache is disabled for decode server)"),
-        lambda found: said.RadixOff(found["words"] or ""),
+        lambda found: records.RadixOff(found["words"] or ""),
         since="0.5.22",
     ),
     Form(
         "chunk cache for decode",
         _pattern(r"(?P<words>KV cache is forced as chunk cache for decode server)"),
-        lambda found: said.RadixOff(found["words"] or ""),
+        lambda found: records.RadixOff(found["words"] or ""),
         until="0.5.21",
     ),
 )
 
 
 # 4 State pool. No space before GB, no comma before intermediate_; both are allowed, for lines typed by hand.
-def _state(found: Fields) -> Said:
+def _state(found: Fields) -> LineRecord:
     conv, ssm, draft_ssm, draft_conv = (_size(found, name) for name in ("conv", "ssm", "draft_ssm", "draft_conv"))
-    pool = said.StatePool(
+    pool = records.StatePool(
         _whole(found, "slots"), conv, ssm, draft_ssm, draft_conv, slots_at_end=_whole(found, "at_end")
     )
     if pool.draft_ssm is not None:
@@ -238,17 +238,17 @@ STATE = (
             r"\[unified-memory-pool\][^\n]{0,400}?total_bytes=<bytes:n>, max_total_num_tokens=<tokens:n>, "
             r"max_mamba_cache_size=<slots:n>, max_num_reqs=<requests:n>(?=,)"
         ),
-        lambda found: said.Unified(*(_count(found, name) for name in ("bytes", "tokens", "slots", "requests"))),
+        lambda found: records.Unified(*(_count(found, name) for name in ("bytes", "tokens", "slots", "requests"))),
         since="0.5.15",
     ),
 )
 
 
 # 4 ReplaySSM rings, with three decimals. The engine writes GDN for KDA as well.
-def _ring(found: Fields, fold: bool | None) -> Said:
+def _ring(found: Fields, fold: bool | None) -> LineRecord:
     names = ("d", "k", "g", "rawv", "rawk", "beta")
     sizes = tuple(size for size in (_size(found, name) for name in names) if size is not None)
-    return said.Ring(_whole(found, "length"), fold, sizes)
+    return records.Ring(_whole(found, "length"), fold, sizes)
 
 
 _RING = "ReplaySSM ring buffers allocated "
@@ -305,9 +305,9 @@ RINGS = (
 
 
 # 5 KV pool. MLA prints one size, MHA and GQA two; the dtype since 0.5.13; a space before GB.
-def _kv(found: Fields, reserved: bool = False) -> Said:
+def _kv(found: Fields, reserved: bool = False) -> LineRecord:
     sizes = tuple(size for size in (_size(found, name) for name in ("kv", "k", "v")) if size is not None)
-    return said.KvPool(_whole(found, "rows"), sizes, found.get("dtype"), reserved)
+    return records.KvPool(_whole(found, "rows"), sizes, found.get("dtype"), reserved)
 
 
 _KV = r"KV Cache is allocated\. "
@@ -325,24 +325,24 @@ KV = (
     ),
     Form("KV pool, cut", _pattern(rf"{_KV}(?:dtype: <dtype:w>, )?#tokens: <rows:n>,"), _kv, cut=True),
     Form("KV pool without a number", _pattern(r"KV Cache is allocated\b"), _kv, cut=True),
-    Form("no KV pool", _pattern(r"KV Cache skipped \(no-op pool\)"), lambda found: said.NoKvPool(), since="0.5.12"),
+    Form("no KV pool", _pattern(r"KV Cache skipped \(no-op pool\)"), lambda found: records.NoKvPool(), since="0.5.12"),
     # Not in boot-log-formats.md: seen in a field report of 0.5.9, before the KV line itself named the dtype.
-    Form("KV dtype", _pattern(r"Using KV cache dtype: <dtype:w>"), lambda found: said.KvDtype(found["dtype"] or "")),
+    Form("KV dtype", _pattern(r"Using KV cache dtype: <dtype:w>"), lambda found: records.KvDtype(found["dtype"] or "")),
 )
 
 
 # 6 What is left, and 8 graph capture.
-def _capture(found: Fields) -> Said:
-    return said.Capture(_size(found, "avail"), found.get("ended") or "")
+def _capture(found: Fields) -> LineRecord:
+    return records.Capture(_size(found, "avail"), found.get("ended") or "")
 
 
 MEMORY = (
     Form(
         "pools end",
         _pattern(r"Memory pool end\. avail mem=<avail:g>_GB"),
-        lambda found: said.PoolEnd(_must(found, "avail")),
+        lambda found: records.PoolEnd(_must(found, "avail")),
     ),
-    Form("pools end, cut", _pattern(r"Memory pool end\b"), lambda found: said.PoolEnd(None), cut=True),
+    Form("pools end, cut", _pattern(r"Memory pool end\b"), lambda found: records.PoolEnd(None), cut=True),
     Form(
         "capture",
         _pattern(
@@ -373,37 +373,37 @@ AFTER_CAPTURE = (
         _pattern(
             r"Post-capture KV sizing: KV cache allocated\. dtype: <dtype:w>, #tokens: <rows:n>, KV size: <kv:g>_GB"
         ),
-        lambda found: said.AfterCapture(_whole(found, "rows"), _size(found, "kv"), found.get("dtype")),
+        lambda found: records.AfterCapture(_whole(found, "rows"), _size(found, "kv"), found.get("dtype")),
         since="0.5.16",
     ),
     Form(
         "post-capture tokens",
         _pattern(r"Post-capture KV sizing: full_layer_tokens=<rows:n>, swa_layer_tokens="),
-        lambda found: said.AfterCapture(rows=_whole(found, "rows")),
+        lambda found: records.AfterCapture(rows=_whole(found, "rows")),
         since="0.5.16",
     ),
     Form(
         "post-capture tokens of 0.5.16",
         _pattern(r"Post-capture KV sizing: max_total_num_tokens=<rows:n>, free memory="),
-        lambda found: said.AfterCapture(rows=_whole(found, "rows")),
+        lambda found: records.AfterCapture(rows=_whole(found, "rows")),
         since="0.5.16",
         until="0.5.16",
     ),
     Form(
         "post-capture requests",
         _pattern(rf"Post-capture KV sizing: max_running_requests {WHOLE} -> <requests:n>{_LINE_END}"),
-        lambda found: said.AfterCapture(requests=_whole(found, "requests")),
+        lambda found: records.AfterCapture(requests=_whole(found, "requests")),
         since="0.5.16",
     ),
 )
 
 
 # 9 Summary: the keys after the first may be cut off.
-def _summary(found: Fields) -> Said:
+def _summary(found: Fields) -> LineRecord:
     pairs = dict(re.findall(rf", (\w+)=(-?{SIZE} GB|-?{SIZE}(?=,))", found.get("pairs") or ""))
     whole = {key: int(text) for key, text in pairs.items() if text.isdecimal() and len(text) <= 15}
     memory = next((text for key, text in pairs.items() if key.startswith("available_") and text.endswith(" GB")), None)
-    return said.Summary(
+    return records.Summary(
         _whole(found, "tokens"),
         whole.get("max_running_requests"),
         whole.get("context_len"),
@@ -416,7 +416,7 @@ SUMMARY = (
     Form(
         "context is longer than the pool",
         _pattern(r"KV pool holds <tokens:n> tokens, fewer than --context-length <context:n>(?=\.)"),
-        lambda found: said.ContextShort(_count(found, "tokens"), _count(found, "context")),
+        lambda found: records.ContextShort(_count(found, "tokens"), _count(found, "context")),
         since="0.5.23",
     ),
     Form(
@@ -431,15 +431,15 @@ SUMMARY = (
     Form(
         "summary, cut",
         _pattern(r"(?:^|(?<=\] ))max_total_num_tokens=\d{1,15}(?=\D|$)"),
-        lambda found: said.Summary(None),
+        lambda found: records.Summary(None),
         cut=True,
     ),
 )
 
 
 # Refusals; they arrive inside a traceback. `MB` is MiB (engine-sizing.md section 8).
-def _refused(found: Fields, kind: RefusalKind) -> Said:
-    return said.Refused(kind, {name: printed(text) for name, text in found.items() if text is not None})
+def _refused(found: Fields, kind: RefusalKind) -> LineRecord:
+    return records.Refused(kind, {name: printed(text) for name, text in found.items() if text is not None})
 
 
 def _refusal(kind: RefusalKind, text: str, since: Release = FIRST, by: str = "") -> Form:
@@ -511,18 +511,18 @@ OTHERS = (
     Form(
         "decode batch",
         _pattern(r"mamba num: <slots:n>, mamba usage: <usage:g>(?=,)"),
-        lambda found: said.Decode(_count(found, "slots"), _must(found, "usage")),
+        lambda found: records.Decode(_count(found, "slots"), _must(found, "usage")),
     ),
     # A child that dies sends SIGQUIT; a state slot that is not there is an assertion (running-server.md 6.5).
     Form(
         "crash",
         _pattern(r"hit an exception|(?:CUDA|HIP|NPU|XPU) out of memory|Received sigquit from a child process"),
-        lambda found: said.Crashed(),
+        lambda found: records.Crashed(),
     ),
     Form(
         "crash: no state slot",
         _pattern(r"Not enough space for mamba (?:cache|ping pong)|Can not alloc mamba cache"),
-        lambda found: said.NoSlot(),
+        lambda found: records.NoSlot(),
     ),
 )
 
@@ -563,7 +563,7 @@ class Match(NamedTuple):
     form: Form
     start: int
     end: int
-    said: Said
+    record: LineRecord
 
 
 def matches(text: str) -> list[Match]:

@@ -9,16 +9,16 @@ from typing import NamedTuple, TypeVar
 
 from sizing.basics.dtypes import KvDtype
 from sizing.basics.units import GIB, MIB, count, number
-from sizing.bootlog import said as words
+from sizing.bootlog import line_records as words
 from sizing.bootlog.checks import conflicts_of, missing_of
 from sizing.bootlog.facts import PAGE_UNSTATED, Facts
 from sizing.bootlog.find import Line
+from sizing.bootlog.line_records import Arguments, Decode, NoKvPool, RadixOff, Refused, Ring
 from sizing.bootlog.measure import Measured, common, least, share, span, total
 from sizing.bootlog.rank_facts import RankFacts
 from sizing.bootlog.ranks import RankReport, reports_of
 from sizing.bootlog.release import releases_of
 from sizing.bootlog.rest import Charging, rest_from_weights
-from sizing.bootlog.said import Arguments, Decode, NoKvPool, RadixOff, Refused, Ring
 from sizing.bootlog.settings import Settings, kv_dtype, settings_of, with_given
 from sizing.bootlog.slots import slots_per_request_of
 from sizing.engine.padding import with_padding
@@ -36,7 +36,7 @@ def facts_of(lines: list[Line], given: Settings | None = None, possible: tuple[R
 
     `given` are flags that are known from elsewhere, where the log has none, `possible` the releases that have them.
     """
-    arguments = [line.said for line in lines if isinstance(line.said, Arguments)]
+    arguments = [line.record for line in lines if isinstance(line.record, Arguments)]
     settings = with_given(settings_of(max(arguments, key=lambda said: said.keys, default=None)), given)
     reports = reports_of(lines)
     model = _agreed(report.model for report in reports)
@@ -45,7 +45,7 @@ def facts_of(lines: list[Line], given: Settings | None = None, possible: tuple[R
     refused = _refused(lines)
     speculation = _speculation(settings, reports)
     ranks = tuple(_rank_facts(report, page, speculation, settings) for report in reports)
-    radix_off = next((line.said.words for line in lines if isinstance(line.said, RadixOff)), "")
+    radix_off = next((line.record.words for line in lines if isinstance(line.record, RadixOff)), "")
     # Where ranks differ the least counts, of slots as of tokens, as the engine takes it.
     slots = _least_of(rank.slots for rank in ranks)
     slots = slots if slots is not None else refused.slots
@@ -89,6 +89,7 @@ def facts_of(lines: list[Line], given: Settings | None = None, possible: tuple[R
         draft_tokens=drafts,
         speculation=speculation,
         radix_off=radix_off,
+        radix_cache=S.radix_cache,
         dcp_size=dcp,
         kv_rows=rows if rows is not None else _rows_printed(printed, dcp, settings, releases),
         kv_tokens=_tokens(rows, printed, dcp, settings, releases),
@@ -115,7 +116,7 @@ def facts_of(lines: list[Line], given: Settings | None = None, possible: tuple[R
         missing=(),
     )
     facts = facts.model_copy(update={"rest_from_pools": _rest_from_pools(facts)})
-    no_kv_pool = any(isinstance(line.said, NoKvPool) for line in lines)
+    no_kv_pool = any(isinstance(line.record, NoKvPool) for line in lines)
     return facts.model_copy(update={"missing": missing_of(facts, no_kv_pool)})
 
 
@@ -156,7 +157,7 @@ class _Refusal(NamedTuple):
 
 
 def _refused(lines: list[Line]) -> _Refusal:
-    said = next((line.said for line in lines if isinstance(line.said, Refused)), None)
+    said = next((line.record for line in lines if isinstance(line.record, Refused)), None)
     if said is None:
         return _Refusal()
     slots, S = said.numbers.get("max_mamba_cache_size"), said.numbers.get("mamba_ratio")
@@ -296,7 +297,7 @@ _RANKED = (words.StatePool, words.KvPool, words.Summary, words.Capped)
 
 def is_one_rank(lines: list[Line]) -> bool:
     """Whether the lines are of a server of one rank: their bracket holds the time alone. It has no dcp_size then."""
-    named = [line for line in lines if isinstance(line.said, _RANKED)]
+    named = [line for line in lines if isinstance(line.record, _RANKED)]
     return bool(named) and all(not line.rank.name and _TIME_ALONE.search(line.prefix) for line in named)
 
 
@@ -352,7 +353,7 @@ def _tokens(
 
 def _in_use(lines: list[Line]) -> Measured | None:
     """K from the decode batch that tells it most closely: slots in use / their share of the pool."""
-    found = [line.said for line in lines if isinstance(line.said, Decode) and line.said.slots]
+    found = [line.record for line in lines if isinstance(line.record, Decode) and line.record.slots]
     found = [said for said in found if said.usage.value > said.usage.half]
     if not found:
         return None
@@ -373,7 +374,7 @@ def _kv_dtype(lines: list[Line], reports: tuple[RankReport, ...], settings: Sett
     """As the pool prints it, else a line of its own, else the flag; never the dtype of the weights."""
     pools = _agreed(report.kv.dtype for report in reports if report.kv)
     later = _agreed(report.after_capture.dtype for report in reports)
-    own = _agreed(line.said.dtype for line in lines if isinstance(line.said, words.KvDtype))
+    own = _agreed(line.record.dtype for line in lines if isinstance(line.record, words.KvDtype))
     return kv_dtype(pools or later or own) or (None if pools or later or own else settings.kv_cache_dtype)
 
 
@@ -419,7 +420,7 @@ def _rest_from_weights(
 
 def _is_least(lines: list[Line], settings: Settings) -> bool:
     """Whether the pools may have left memory unused."""
-    lowered = any(isinstance(line.said, words.TokensLowered) for line in lines)
+    lowered = any(isinstance(line.record, words.TokensLowered) for line in lines)
     staged = any((line.rank.pp or 0) > 0 for line in lines) or (settings.pp_size or 1) > 1
     return (settings.max_total_tokens is not None and not lowered) or staged
 
@@ -453,7 +454,7 @@ def _chargings(facts: Facts) -> Iterator[Charging]:
             replayssm=settings.replayssm or "off",
             family=facts.family,
             role=settings.disaggregation_mode,
-            by_ratio=settings.max_mamba_cache_size is None and not (facts.S == 1 and (asked or drafts)),
+            by_ratio=settings.max_mamba_cache_size is None and not (facts.radix_cache is False and (asked or drafts)),
         )
 
 

@@ -16,8 +16,8 @@ from sizing.bootlog.engines import LOOKED_AT, OtherEngine, other_engine
 from sizing.bootlog.facts import Facts
 from sizing.bootlog.find import Finder, Line
 from sizing.bootlog.gather import facts_of
+from sizing.bootlog.line_records import Crashed, NoSlot
 from sizing.bootlog.refusals import RefusedBoot, refused_of
-from sizing.bootlog.said import Crashed, NoSlot
 from sizing.bootlog.text import (
     MAX_BYTES,
     MAX_UNWRAPPED,
@@ -186,11 +186,11 @@ def _boot(found: BootLines) -> Boot:
         lines=tuple(lines),
         facts=facts_of(lines),
         refused=refused_of(lines),
-        crashed=any(isinstance(line.said, Crashed | NoSlot) for line in lines),
+        crashed=any(isinstance(line.record, Crashed | NoSlot) for line in lines),
         serving=is_serving(lines),
         died_later=died_later(lines) and refused_of(lines) is None,
         server=found.server,
-        no_slot=any(isinstance(line.said, NoSlot) for line in lines),
+        no_slot=any(isinstance(line.record, NoSlot) for line in lines),
     )
 
 

@@ -88,7 +88,7 @@ def _of_end(ends: list[tuple[float, float]], scenario: Scenario, printed: float 
         )
     least = min(left for left, _ in ends)
     before = max(left + taken for left, taken in ends)
-    images = next((part.gib for part in found.parts if part.name == "multimodal reservation"), 0.0) if found else 0.0
+    images = found.part_gib("multimodal reservation") if found else 0.0
     rest = least - before * (1 - fraction) - images
     return _exact(rest, f"{number(least)} - {number(before)} x (1 - {fraction:.6g}), of the line “Load weight end”")
 

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from types import UnionType
 from typing import NamedTuple, TypeVar
 
-from sizing.bootlog import said
+from sizing.bootlog import line_records as records
 from sizing.bootlog.find import Line
 from sizing.bootlog.measure import Measured, Printed, share, total
 from sizing.bootlog.prefix import Rank
 from sizing.engine.padding import with_padding
 from sizing.engine.request_slots import RequestSlots
-from sizing.engine.slots_per_request import POSSIBLE
+from sizing.engine.slots_per_request import possible_slots
 
 T = TypeVar("T")
 
@@ -28,22 +28,24 @@ class RankReport(NamedTuple):
     line has no number, or where nothing behind it says that no other weights followed."""
     loads_draft: bool
     """Weights of two classes before the pools: a draft model's are among them."""
-    state: said.StatePool | None
-    ring: said.Ring | None
-    kv: said.KvPool | None
+    state: records.StatePool | None
+    ring: records.Ring | None
+    kv: records.KvPool | None
     """The target's pool."""
-    draft_kv: said.KvPool | None
+    draft_kv: records.KvPool | None
     """A second pool of the same rank, or the only one behind `Memory pool end`: a draft model's (section 5)."""
     kv_alone: bool
     """One KV line and no `Memory pool end`: under speculation it may be either's."""
-    raised: said.Raised | None
-    reduced: said.Reduced | None
-    finalized: said.Finalized | None
-    short: said.ContextShort | None
-    after_capture: said.AfterCapture
-    capped: said.Capped | None
-    summary: said.Summary | None
-    unified: said.Unified | None
+    raised: records.Raised | None
+    reduced: records.Reduced | None
+    finalized: records.Finalized | None
+    short: records.ContextShort | None
+    after_capture: records.AfterCapture
+    capped: records.Capped | None
+    summary: records.Summary | None
+    unified: records.Unified | None
+    forms: dict[type, str]
+    """The form of the first line of each record: `Form.name`."""
     idle: Printed | None
     """Free memory when pools and graphs were made: the summary's, else what the last capture left."""
 
@@ -67,12 +69,22 @@ class RankReport(NamedTuple):
         )
         if count is None or not running:
             return None
-        return count if sum(RequestSlots(S).requests(count) >= running for S in POSSIBLE) == 1 else None
+        return count if sum(RequestSlots(S).requests(count) >= running for S in possible_slots()) == 1 else None
 
     @property
     def S(self) -> int | None:  # noqa: N802, the specification's letter
         """State slots [slots per running request], where a line of this rank states them."""
-        return self.capped.S if self.capped and self.capped.S else None
+        return self._states_S.S if self._states_S else None
+
+    @property
+    def S_from(self) -> str | None:  # noqa: N802
+        """The form of the line that states S, whole or cut."""
+        return self.forms[type(self._states_S)].removesuffix(", cut") if self._states_S else None
+
+    @property
+    def _states_S(self) -> records.Capped | None:  # noqa: N802
+        """The first line that states S; a record of another line that does stands in the order in which they count."""
+        return next((word for word in (self.capped,) if word and word.S), None)
 
     @property
     def asked(self) -> int | None:
@@ -162,64 +174,66 @@ class RankReport(NamedTuple):
 
 def reports_of(lines: Iterable[Line]) -> tuple[RankReport, ...]:
     """A report for each rank, the first rank first."""
-    by_rank: dict[Rank, list[said.Said]] = {}
+    by_rank: dict[Rank, list[Line]] = {}
     for line in lines:
-        if not isinstance(line.said, said.Arguments):
-            by_rank.setdefault(line.rank, []).append(line.said)
+        if not isinstance(line.record, records.Arguments):
+            by_rank.setdefault(line.rank, []).append(line)
     return tuple(_report(rank, by_rank[rank]) for rank in sorted(by_rank, key=lambda rank: rank.key))
 
 
-def _report(rank: Rank, words: list[said.Said]) -> RankReport:
-    begins, ends = _of(said.WeightsBegin, words), _of(said.WeightsEnd, words)
-    before = _of(said.WeightsEnd, _before_pools(words))
+def _report(rank: Rank, lines: list[Line]) -> RankReport:
+    words = [line.record for line in lines]
+    begins, ends = _of(records.WeightsBegin, words), _of(records.WeightsEnd, words)
+    before = _of(records.WeightsEnd, _before_pools(words))
     target, draft, alone = _kv_pools(words)
-    first = next(iter(_of(said.WeightsBegin | said.WeightsEnd, words)), None)
+    first = next(iter(_of(records.WeightsBegin | records.WeightsEnd, words)), None)
     return RankReport(
         rank=rank,
         model=ends[0].model if ends else None,
         begin=begins[0].available if begins and first is begins[0] else None,
         end=before[-1].available if before and _loaded(words) else None,
         loads_draft=len({end.model for end in before if end.model}) > 1,
-        state=_first(said.StatePool, words),
-        ring=_first(said.Ring, words),
+        state=_first(records.StatePool, words),
+        ring=_first(records.Ring, words),
         kv=target,
         draft_kv=draft,
         kv_alone=alone,
-        raised=_first(said.Raised, words),
-        reduced=_first(said.Reduced, words),
-        finalized=_first(said.Finalized, words),
-        short=_first(said.ContextShort, words),
-        after_capture=_merged(_of(said.AfterCapture, words)),
-        capped=_first(said.Capped, words),
-        summary=_first(said.Summary, words),
-        unified=_first(said.Unified, words),
+        raised=_first(records.Raised, words),
+        reduced=_first(records.Reduced, words),
+        finalized=_first(records.Finalized, words),
+        short=_first(records.ContextShort, words),
+        after_capture=_merged(_of(records.AfterCapture, words)),
+        capped=_first(records.Capped, words),
+        summary=_first(records.Summary, words),
+        unified=_first(records.Unified, words),
+        forms={type(line.record): line.form for line in reversed(lines)},
         idle=_idle(words),
     )
 
 
-def _kv_pools(words: list[said.Said]) -> tuple[said.KvPool | None, said.KvPool | None, bool]:
+def _kv_pools(words: list[records.LineRecord]) -> tuple[records.KvPool | None, records.KvPool | None, bool]:
     """The target's KV pool, the draft's, and whether the only one could be either's.
 
     After each pool set stands `Memory pool end` (section 6): what comes behind the first of them is the draft's.
     """
-    ends = [at for at, word in enumerate(words) if isinstance(word, said.PoolEnd)]
+    ends = [at for at, word in enumerate(words) if isinstance(word, records.PoolEnd)]
     first_end = ends[0] if ends else len(words)
-    before = _of(said.KvPool, words[:first_end])
-    after = _of(said.KvPool, words[first_end:])
+    before = _of(records.KvPool, words[:first_end])
+    after = _of(records.KvPool, words[first_end:])
     drafts = before[1:] + after
     return before[0] if before else None, drafts[0] if drafts else None, len(before) == 1 and not after and not ends
 
 
-def _loaded(words: list[said.Said]) -> bool:
+def _loaded(words: list[records.LineRecord]) -> bool:
     """Whether every weight that was begun before the pools has ended, and something stands behind the last end."""
     before = _before_pools(words)
-    ends = [at for at, word in enumerate(before) if isinstance(word, said.WeightsEnd)]
-    return bool(ends) and not _of(said.WeightsBegin, before[ends[-1] :]) and (len(words) > ends[-1] + 1)
+    ends = [at for at, word in enumerate(before) if isinstance(word, records.WeightsEnd)]
+    return bool(ends) and not _of(records.WeightsBegin, before[ends[-1] :]) and (len(words) > ends[-1] + 1)
 
 
-def _before_pools(words: list[said.Said]) -> list[said.Said]:
+def _before_pools(words: list[records.LineRecord]) -> list[records.LineRecord]:
     """What was said before the first pool; the draft of releases before 0.5.14 loads its weights after it."""
-    pools = said.StatePool | said.KvPool | said.PoolEnd
+    pools = records.StatePool | records.KvPool | records.PoolEnd
     first = next((at for at, word in enumerate(words) if isinstance(word, pools)), len(words))
     return words[:first]
 
@@ -232,17 +246,17 @@ def _first(kind: type[T], words: Iterable[object]) -> T | None:
     return next(iter(_of(kind, words)), None)
 
 
-def _merged(words: list[said.AfterCapture]) -> said.AfterCapture:
+def _merged(words: list[records.AfterCapture]) -> records.AfterCapture:
     """Post-capture sizing says its numbers in several lines; the last word on each counts."""
-    merged = said.AfterCapture()
+    merged = records.AfterCapture()
     for word in words:
         merged = merged._replace(**{name: value for name, value in word._asdict().items() if value is not None})
     return merged
 
 
-def _idle(words: list[said.Said]) -> Printed | None:
-    for summary in _of(said.Summary, words):
+def _idle(words: list[records.LineRecord]) -> Printed | None:
+    for summary in _of(records.Summary, words):
         if summary.available:
             return summary.available
-    captures = [word for word in _of(said.Capture, words) if word.ended]
+    captures = [word for word in _of(records.Capture, words) if word.ended]
     return captures[-1].available if captures else None

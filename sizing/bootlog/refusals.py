@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sizing.basics.problems import Refusal
 from sizing.basics.units import MIB, number
 from sizing.bootlog.find import Line
-from sizing.bootlog.said import Refused
+from sizing.bootlog.line_records import Refused
 from sizing.releases.flags import engine_flags, whole_name
 from sizing.releases.rules import COVERED, LATEST
 
@@ -29,13 +29,13 @@ class RefusedBoot(NamedTuple):
 
 def refused_of(lines: list[Line]) -> RefusedBoot | None:
     """The refusal that ended a boot; None where there was none."""
-    line = next((line for line in lines if isinstance(line.said, Refused)), None)
-    if line is None or not isinstance(line.said, Refused):
+    line = next((line for line in lines if isinstance(line.record, Refused)), None)
+    if line is None or not isinstance(line.record, Refused):
         return None
-    numbers = line.said.numbers
+    numbers = line.record.numbers
     slots, per_request = numbers.get("max_mamba_cache_size"), numbers.get("mamba_cache_per_req")
     rest = numbers.get("total_rest_memory")
-    refusal = Refusal(kind=line.said.kind, engine_words=_inert(line.text), cure=_cure(line.said, line.text))
+    refusal = Refusal(kind=line.record.kind, engine_words=_inert(line.text), cure=_cure(line.record, line.text))
     return RefusedBoot(
         refusal,
         None if slots is None else int(slots.value),

@@ -6,7 +6,7 @@ Source: the "since" of each form (forms.py) and the keys of the arguments line (
 from collections.abc import Iterable
 
 from sizing.bootlog.find import Line
-from sizing.bootlog.said import Arguments, StatePool, WeightsEnd
+from sizing.bootlog.line_records import Arguments, StatePool, WeightsEnd
 from sizing.releases.rules import LATEST, RELEASES, Release
 
 # A line with so many keys holds all of them: the shortest of the releases read has 266, a shortened one some twenty.
@@ -19,8 +19,8 @@ def releases_of(lines: list[Line]) -> tuple[Release, ...]:
     for line in lines:
         if line.releases is not None:
             allowed &= set(line.releases) & set(RELEASES)
-        if isinstance(line.said, Arguments):
-            allowed &= set(_of_arguments(line.said))
+        if isinstance(line.record, Arguments):
+            allowed &= set(_of_arguments(line.record))
     if _draft_before_pools(lines):
         allowed &= set(_range("0.5.14", LATEST))
     return tuple(release for release in RELEASES if release in allowed)
@@ -69,8 +69,8 @@ def _draft_before_pools(lines: list[Line]) -> bool:
     """A draft's weights before the pools of the same rank: since 0.5.14 (section 2)."""
     ends: dict[object, int] = {}
     for line in lines:
-        if isinstance(line.said, WeightsEnd):
+        if isinstance(line.record, WeightsEnd):
             ends[line.rank] = ends.get(line.rank, 0) + 1
-        elif isinstance(line.said, StatePool) and line.rank.name and ends.get(line.rank, 0) > 1:
+        elif isinstance(line.record, StatePool) and line.rank.name and ends.get(line.rank, 0) > 1:
             return True
     return False

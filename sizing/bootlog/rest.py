@@ -12,7 +12,7 @@ from sizing.bootlog.rank_facts import RankFacts
 from sizing.engine.byte_costs import draft_rows_charged
 from sizing.engine.charges import charges_drafts
 from sizing.engine.draft_rules import drafts_of
-from sizing.engine.kv import HEADROOM_BUFFER, adds_headroom
+from sizing.engine.kv import adds_headroom, headroom_rows, rows_in_flight
 from sizing.engine.padding import slots_charged, with_padding
 from sizing.engine.request_slots import RequestSlots
 from sizing.releases.rules import Release, rules_of
@@ -92,7 +92,7 @@ def _kv(rank: RankFacts, charging: Charging) -> Measured | None:
     if adds_headroom(rules_of(charging.release), charging.D, charging.algorithm or "EAGLE"):
         if not (charging.steps and charging.topk and rank.running):
             return None
-        rows -= rank.running * (charging.steps * charging.topk + (charging.D or 0)) + HEADROOM_BUFFER
+        rows -= int(headroom_rows(rank.running, rows_in_flight(charging.steps, charging.topk, charging.D or 0)))
     token = rank.kv_gib.times(1 / (rank.kv_rows + charging.page_size))
     draft = _draft_token(rank, charging)
     if draft is None:

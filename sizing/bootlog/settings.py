@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar, get_args
 
 from sizing.basics.dtypes import KvDtype, StateDtype
-from sizing.bootlog.said import Arguments, Value
+from sizing.bootlog.line_records import Arguments, Value
 from sizing.releases.rules import RELEASES, Release
 from sizing.scenario.inputs import INPUTS, Algorithm, ReplaySsm, Role, Strategy
 from sizing.scenario.registry import Input

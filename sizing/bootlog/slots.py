@@ -1,28 +1,29 @@
 """S, the state slots of a running request, as a log lets one know it, and from what.
 
-The warning about the clamp states it; else the flags decide it by the rules of the release (slots.py of the core);
-else the counts that ran leave a few possible values.
+A line may state it; else the flags decide it by the rules of the release (`slots_per_request.py` of the core); else
+the counts that ran leave a few possible values.
 """
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from sizing.bootlog.ranks import RankReport
 from sizing.bootlog.settings import Settings
 from sizing.engine.request_slots import RequestSlots
 from sizing.engine.resolve import slots_by_flags
-from sizing.engine.slots_per_request import POSSIBLE
+from sizing.engine.slots_per_request import possible_slots
 from sizing.releases.architectures import ARCHITECTURES, support_of
 from sizing.releases.rules import RELEASES, Release
-
-SlotsFrom = Literal["clamp warning", "refusal", "radix cache off", "flags", "slots and requests"]
 
 
 class SlotsPerRequest(NamedTuple):
     """S and what it was read from; `possible` holds what the counts in the log leave."""
 
     S: int | None
-    source: SlotsFrom | None
+    source: str | None
+    """The form of the line that states it, or what it follows from; None without S."""
     possible: tuple[int, ...]
+    radix_cache: bool | None = None
+    """Whether finished requests are kept for reuse; None where neither S, nor a line, nor a flag tells."""
 
 
 def slots_per_request_of(
@@ -41,28 +42,38 @@ def slots_per_request_of(
     `refused` is the S that a refusal names, `model` the class as the log or the catalogue names it, `architecture` the
     same where a release that the log may be of serves it.
     """
-    stated = {report.S for report in reports if report.S}
+    off = settings.disable_radix_cache or radix_off or _never_has_radix(model, releases)
+    without_radix = possible_slots(releases or RELEASES, radix_cache=False) if off else ()
     running = min((report.running for report in reports if report.running is not None), default=0)
     possible = _possible(slots, running, any(report.kv for report in reports))
+    stated = {report.S: report.S_from for report in reversed(reports) if report.S}
+    S: int | None = None
+    source: str | None = None
     if len(stated) == 1:
-        return SlotsPerRequest(min(stated), "clamp warning", possible)
-    if refused:
-        return SlotsPerRequest(refused, "refusal", possible)
-    if settings.disable_radix_cache or radix_off or _never_has_radix(model, releases):
-        return SlotsPerRequest(1, "radix cache off", possible)
-    by_flags = _by_flags(settings, releases, architecture)
-    if len(by_flags) == 1 and by_flags <= set(possible):
-        return SlotsPerRequest(min(by_flags), "flags", possible)
-    if len(possible) == 1:
-        return SlotsPerRequest(possible[0], "slots and requests", possible)
-    return SlotsPerRequest(None, None, possible)
+        S, source = next(iter(stated.items()))
+    elif refused:
+        S, source = refused, "refusal"
+    elif len(without_radix) == 1:
+        S, source = without_radix[0], "radix cache off"
+    elif len(by_flags := _by_flags(settings, releases, architecture)) == 1 and by_flags <= set(possible):
+        S, source = min(by_flags), "flags"
+    elif len(possible) == 1:
+        S, source = possible[0], "slots and requests"
+    return SlotsPerRequest(S, source, possible, _radix_cache(S, releases, off=bool(off)))
+
+
+def _radix_cache(S: int | None, releases: tuple[Release, ...], *, off: bool) -> bool | None:
+    """By S, where there is one with the radix cache on or off alone; else by line, flag or model."""
+    on_and_off = [S in possible_slots(releases or RELEASES, radix_cache=radix_cache) for radix_cache in (True, False)]
+    return on_and_off[0] if any(on_and_off) and not all(on_and_off) else False if off else None
 
 
 def _possible(slots: int | None, running: int, started: bool) -> tuple[int, ...]:
     """The values with which K // S is at least what runs, or 1 in a server that got as far as its KV pool."""
+    every = possible_slots()
     if slots is None or not (running or started):
-        return POSSIBLE
-    return tuple(S for S in POSSIBLE if RequestSlots(S).requests(slots) >= max(running, 1))
+        return every
+    return tuple(S for S in every if RequestSlots(S).requests(slots) >= max(running, 1))
 
 
 def _never_has_radix(model: str, releases: tuple[Release, ...]) -> bool:
@@ -77,8 +88,9 @@ def _never_has_radix(model: str, releases: tuple[Release, ...]) -> bool:
 
 # What S follows from, beside the release, the model, and inputs that are no setting of their own.
 DECIDE_S = (
-    "D", "speculative_algorithm", "mamba_radix_cache_strategy", "disable_overlap_schedule", "disaggregation_mode",
-    "disaggregation_decode_enable_radix_cache", "page_size", "pp_size", "skip_decode_lock", "mamba_track_interval",
+    "D", "speculative_algorithm", "mamba_radix_cache_strategy", "disable_radix_cache", "disable_overlap_schedule",
+    "disaggregation_mode", "disaggregation_decode_enable_radix_cache", "page_size", "pp_size", "skip_decode_lock",
+    "mamba_track_interval",
 )  # fmt: skip
 
 

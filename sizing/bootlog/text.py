@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from sizing.basics.files import opened
+from sizing.basics.files import GZIP, opened
 from sizing.bootlog.forms import BEGINNINGS, CUT
 from sizing.bootlog.prefix import NEW_LINE, plain
 
@@ -22,7 +22,6 @@ LONGEST_CODE = 64  # bytes of a colour code
 CODES = re.compile(rb"\x1b\[[0-9;:?]{0,40}[A-Za-z]|\x1b\][^\x07\x1b\n]{0,400}(?:\x07|\x1b\\)|\x1b[()][0-9A-Z]")
 
 Progress = Callable[[int], None]
-GZIP = b"\x1f\x8b"
 UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 

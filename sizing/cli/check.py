@@ -18,8 +18,8 @@ from sizing.engine.rank import rank_of
 from sizing.engine.split import Split
 from sizing.exchange.answer import SizingAnswer
 from sizing.exchange.log_answer import log_answer
-from sizing.exchange.wanted_text import read_wants
-from sizing.explain.target_words import fit_words, most_words, wants_words
+from sizing.exchange.target_text import read_wants
+from sizing.explain.target_words import each_alone, fit_words, most_words, wants_words
 from sizing.explain.unified_memory import unified_in_force
 from sizing.scenario.inputs import Scenario, read_scenario
 
@@ -181,8 +181,7 @@ def _clamped(scenario: Scenario, wants: Sequence[Want]) -> str:
         cure = f"set {' '.join(answer.setting.flags)}"
     else:
         cure = f"no split carries it; {most_words(answer.here, wants)}"
-    each = "Each length alone: " if len(wants) > 1 else ""
-    return f"{each}{wants_words(wants)} do not fit: {', '.join(runs)}; {cure}."
+    return f"{each_alone(wants)}{wants_words(wants)} do not fit: {', '.join(runs)}; {cure}."
 
 
 def _annotation(file: str, found: Verdict) -> str:

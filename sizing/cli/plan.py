@@ -31,7 +31,7 @@ from sizing.explain.hardware_words import automatic_rows
 from sizing.explain.launch_flags import why_words
 from sizing.explain.unified_memory import COLUMNS as UNIFIED_COLUMNS
 from sizing.explain.unified_memory import unified_in_force
-from sizing.explain.verdict import advice, ask_for_rest, verdict
+from sizing.explain.verdict import advice, answer_text, ask_for_rest
 from sizing.explain.working import comparisons, working
 from sizing.scenario.inputs import DEFAULTS, FIELDS, INPUTS, rest_is_given
 from sizing.scenario.rest import for_bytes_alone
@@ -92,7 +92,7 @@ def _as_table(sizing: Sizing) -> str:
     beside = [(row.quantity, f"{row.specification} / {row.engine}", row.why) for row in comparisons(safe) if row.why]
     limits = [(row.place or "-", f"{row.limit.name} {count(row.limit.requests)}", row.lifted_by) for row in lifts(safe)]
     turns = [(turn.quantity, turn.now, f"{turn.flips_at} {turn.then}".strip()) for turn in flips(safe)]
-    parts = [" ".join(one.told) if one else verdict(sizing).text, "", *aligned(steps)]
+    parts = [answer_text(sizing), "", *aligned(steps)]
     parts += ["", "limits, the smallest first, and what lifts them:", *aligned(limits)] if limits else []
     parts += ["", "input, now, and where the other pool is short first:", *aligned(turns)] if turns else []
     parts += ["", "specification / engine, where they differ:", *aligned(beside)] if beside else []

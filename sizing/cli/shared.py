@@ -22,7 +22,6 @@ from sizing.scenario.inputs import Scenario
 from sizing.sheet import PdfError, sheet_of, sheet_pdf
 
 USAGE_ERROR = 2  # argparse's own exit status for wrong input
-REFUSED = 1
 
 
 class StopError(Exception):

@@ -25,7 +25,7 @@ from sizing.cli.shared import (
 from sizing.exchange.answer import SizingAnswer
 from sizing.exchange.sizing_answer import refused_answer, sizing_answer
 from sizing.exchange.target_answer import target_answer
-from sizing.exchange.wanted_text import read_wants
+from sizing.exchange.target_text import read_wants
 from sizing.explain.target_words import NEAR_COLUMNS, WAY_COLUMNS, gates, headline, near_rows, way_rows
 from sizing.scenario.inputs import Scenario, changed, rest_is_given
 from sizing.scenario.rest import for_bytes_alone

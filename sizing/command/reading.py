@@ -14,7 +14,7 @@ from sizing.basics.problems import Problem, from_validation, shown
 from sizing.command.flags import RULE_OF, VARIABLES, FlagRule, chief_name
 from sizing.command.variables import ANY_EXPANSION, added_to, array_around, expanded, set_on_condition
 from sizing.command.words import MAX_CHARACTERS, Layout, Word, is_open, layout_of, words_of
-from sizing.releases.flags import releases_with, taken_by, whole_name
+from sizing.releases.flags import releases_with, whole_name, words_taken
 from sizing.releases.rules import EAGLE_KIND, Release
 from sizing.scenario.inputs import DEFAULTS, INPUTS, LABELS, Scenario
 
@@ -187,7 +187,7 @@ def _hides_flags(before: Word, word: Word) -> bool:
     """Whether a word is a variable that may stand for flags: as the value of a flag it hides that value alone."""
     if not _EXPANSION.fullmatch(word.value):
         return False
-    is_value = before.value.startswith("--") and "=" not in before.value and taken_by(before.value) != 0
+    is_value = before.value.startswith("--") and "=" not in before.value and words_taken(before.value) != 0
     return not is_value or "[" in word.value
 
 
@@ -227,7 +227,7 @@ def _without_empty_lines(words: list[Word]) -> list[Word]:
 
 def _waits(word: Word) -> bool:
     """Whether a flag's value is still to come."""
-    return taken_by(word.value) in (1, None) if _FLAG.fullmatch(word.value) else False
+    return words_taken(word.value) in (1, None) if _FLAG.fullmatch(word.value) else False
 
 
 def _flags(words: list[Word]) -> Iterator[Flag]:
@@ -240,7 +240,7 @@ def _flags(words: list[Word]) -> Iterator[Flag]:
             continue
         taken = [word]
         if not equals:
-            most = taken_by(name)
+            most = words_taken(name)
             most = len(words) if most is None else most
             while index < len(words) and len(taken) <= most and _is_value(words[index].value):
                 taken.append(words[index])

@@ -8,13 +8,8 @@ from pydantic import BaseModel, ConfigDict
 
 from sizing.engine.draft_rules import drafts_of
 from sizing.engine.padding import slots_charged, with_padding
-from sizing.engine.resolved import Rank, Resolved
+from sizing.engine.resolved import BUFFERED, Rank, Resolved
 from sizing.engine.split import Split
-from sizing.releases.rules import RELEASES
-
-# The conv windows of drafts are whole in the 0.5.8 boot log and deduplicated in that of 0.5.15; the release that
-# changed it was not read.
-DENSE_UNTIL, DEDUPLICATED_SINCE = RELEASES.index("0.5.8"), RELEASES.index("0.5.15")
 
 
 class Allocation(BaseModel):
@@ -86,7 +81,7 @@ def _extra_rows(rank: Rank, split: Split) -> int:
 
 def _tracked(found: Resolved) -> int:
     """Track slots of a row: with the radix cache on and an extra buffer two, or one without overlap."""
-    buffers = found.radix_cache and found.strategy in ("extra_buffer", "extra_buffer_lazy")
+    buffers = found.radix_cache and found.strategy in BUFFERED
     return (2 if found.overlap else 1) if buffers else 0
 
 
@@ -152,12 +147,12 @@ def _windows(rank: Rank, split: Split) -> Allocation:
 def _window_bytes(resolved: Resolved) -> int | None:
     """Conv windows of one request's drafts [bytes]: D whole ones for KDA, else D + kernel - 2 columns (topk 1)."""
     scenario, conv = resolved.scenario, resolved.costs.conv
-    release = RELEASES.index(scenario.release)
+    windows = resolved.rules.draft_windows
     if scenario.conv_bytes_per_slot is None:
         return None
-    if scenario.family == "KDA" or release <= DENSE_UNTIL:
+    if scenario.family == "KDA" or windows == "whole":
         return scenario.D * conv
-    if release < DEDUPLICATED_SINCE:
+    if windows == "not known":
         return None
     columns = scenario.conv_kernel - 1
     return conv // columns * (scenario.D + columns - 1) if scenario.D else 0

@@ -72,10 +72,15 @@ def _rest_in_every_slot(rank: Rank, share: float) -> float:
     return float(slots * (1 + rank.D) * rank.slot_bytes / GIB / share)
 
 
+def shared_words(width: int) -> tuple[str, str]:
+    """A division by the attention-DP width in words and in numbers; both empty where there is none."""
+    return (" // attn_dp_size", f" // {width}") if width > 1 else ("", "")
+
+
 def _formula_in_every_slot(rank: Rank, ratio: float) -> Formula:
     drafts = (" // (1 + D)", f" // {1 + rank.D}") if rank.D else ("", "")
     width = rank.slots_divisor
-    shared = (" // attn_dp_size", f" // {width}") if width > 1 else ("", "")
+    shared = shared_words(width)
     budget, slot = _budget_words(rest_text(float(rank.rest_gib)), ratio), count(int(rank.slot_bytes))
     return Formula(
         f"budget // slot{drafts[0]}{shared[0]}, budget = rest x r / (1 + r)",

@@ -9,7 +9,9 @@ from sizing.basics.numeric import Numeric, Truth
 from sizing.engine.resolved import Rank, Resolved
 from sizing.releases.rules import EAGLE_KIND, Rules
 
-HEADROOM_BUFFER = 100  # `init_memory_pool` up to 0.5.6: requests x (steps x topk + D) + 100 rows
+HEADROOM_BUFFER = 100  # rows that `init_memory_pool` adds besides, up to 0.5.6
+HEADROOM_FORMULA = f"max_running_requests x (draft steps x top-k + D) + {HEADROOM_BUFFER}"
+"""The rows that EAGLE adds, as they are written."""
 
 
 def adds_headroom(rules: Rules, D: int | None, algorithm: str | None) -> bool:
@@ -17,13 +19,28 @@ def adds_headroom(rules: Rules, D: int | None, algorithm: str | None) -> bool:
     return rules.eagle_headroom and bool(D) and algorithm in EAGLE_KIND
 
 
-def headroom_rows(resolved: Resolved) -> int:
-    """Rows that EAGLE adds for each request up to 0.5.6, HEADROOM_BUFFER more besides; 0 where none are."""
+def headroom_of_request(resolved: Resolved) -> int:
+    """Rows that EAGLE adds for each request up to 0.5.6; 0 where none are."""
     scenario = resolved.scenario
     if not adds_headroom(resolved.rules, scenario.D, scenario.speculative_algorithm):
         return 0
     steps = scenario.speculative_num_steps or max(scenario.D - 1, 1)
-    return steps * scenario.speculative_eagle_topk + scenario.D
+    return rows_in_flight(steps, scenario.speculative_eagle_topk, scenario.D)
+
+
+def rows_in_flight(steps: int, topk: int, D: int) -> int:
+    """Rows of one request's drafts in flight [tokens]."""
+    return steps * topk + D
+
+
+def headroom_rows(requests: Numeric, of_request: int) -> Numeric:
+    """Rows that EAGLE adds for all requests that run [tokens]."""
+    return requests * of_request + HEADROOM_BUFFER
+
+
+def headroom_numbers(requests: str, of_request: str) -> str:
+    """The same with its numbers filled in, as texts."""
+    return f"{requests} x {of_request} + {HEADROOM_BUFFER}"
 
 
 def kv_rows(rank: Rank, kv_rest_bytes: Numeric, clamp: Numeric) -> Numeric:
@@ -47,7 +64,7 @@ def _with_headroom(rank: Rank, rows: Numeric, kv_rest_bytes: Numeric, clamp: Num
     """With nothing left for KV the engine would start on these rows alone, out of the slack: that is no server."""
     if not rank.headroom or rank.requests_asked is None:
         return rows
-    added = np.minimum(clamp, rank.requests_asked) * rank.headroom + HEADROOM_BUFFER
+    added = headroom_rows(np.minimum(clamp, rank.requests_asked), rank.headroom)
     return np.where(kv_rest_bytes > 0, rows + added, rows)
 
 
@@ -75,5 +92,5 @@ def kv_cap(kv_tokens: Numeric, L: Numeric) -> Numeric:
 
 def tokens_occupied(rank: Rank, L: Numeric) -> Numeric:
     """Logical tokens [tokens] that a request of L occupies: whole pages of page_size x dcp_size (section 6)."""
-    page = rank.page_size * rank.dcp_size
+    page = rank.logical_page
     return -(-L // page) * page

@@ -23,6 +23,7 @@ from sizing.engine.resolved import Rank, Resolved
 from sizing.engine.slots import lever, pin_is_ignored
 from sizing.releases.flags import PIN, RATIO, REQUESTS
 
+MORE_TOKENS = "a larger --max-total-tokens"
 LimitName = Literal["state pool", "KV pool", "requests asked", "estimate", "tokens // 2"]
 
 
@@ -107,7 +108,7 @@ def _fit(requests: int) -> str:
 def _more_tokens(rank: Rank, pools: Pools, levers: str) -> str:
     capped, page = rank.max_total_tokens, rank.page_size
     if capped is not None and pools.kv_rows == capped // page * page:
-        return "a larger --max-total-tokens"
+        return MORE_TOKENS
     return f"a smaller {levers}"
 
 

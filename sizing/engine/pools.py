@@ -40,6 +40,11 @@ class Pools(NamedTuple):
     window_cap: Numeric = NO_CAP
     """How many requests' windows that pool holds."""
 
+    @property
+    def charged_bytes(self) -> Numeric:
+        """What comes off rest before KV: the slots with rings, and draft states."""
+        return self.state_bytes + self.draft_reserve_bytes
+
 
 def pools_from_slots(rank: Rank, slots: Numeric) -> Pools:
     """Everything that follows from K [slots]: what KV gets, the page floor, the caps on requests.

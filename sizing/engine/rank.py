@@ -3,7 +3,7 @@
 from sizing.basics.numeric import Numeric
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.engine.charges import drafts_charged
-from sizing.engine.kv import headroom_rows
+from sizing.engine.kv import headroom_of_request
 from sizing.engine.padding import with_padding
 from sizing.engine.refused_at_sizing import refusal_at_sizing
 from sizing.engine.requests import requests_asked, requests_charged
@@ -46,7 +46,7 @@ def rank_from(resolved: Resolved) -> Rank:
         requests_charged=charged,
         slots_divisor=slots_divisor(resolved),
         max_total_tokens=scenario.max_total_tokens,
-        headroom=headroom_rows(resolved),
+        headroom=headroom_of_request(resolved),
         window=Window(scenario.sliding_window or 1, costs.window_share, costs.window) if costs.window else None,
     )
 

@@ -9,14 +9,11 @@ from functools import cache
 
 from sizing.basics.problems import Refusal, RefusalKind
 from sizing.engine.refused_unified_memory import unified_refusals
-from sizing.engine.resolved import Resolved
-from sizing.engine.slots_per_request import role_turns_radix_off, takes_extra_buffer
-from sizing.releases.architectures import GLM_5_NEXT
-from sizing.releases.flags import has_flag, where
+from sizing.engine.resolved import BUFFERED, Resolved
+from sizing.engine.slots_per_request import role_comes_first, takes_extra_buffer
+from sizing.releases.flags import flag_releases, has_flag
 from sizing.releases.rules import RELEASES, Release, at_least, first_with
 from sizing.scenario.inputs import DEFAULTS, INPUTS, Scenario, flag_text
-
-EXTRA = ("extra_buffer", "extra_buffer_lazy")
 
 
 def refusal_of(resolved: Resolved) -> Refusal | None:
@@ -26,7 +23,7 @@ def refusal_of(resolved: Resolved) -> Refusal | None:
 
 def missing_flag(release: str, flag: str) -> Refusal:
     """The refusal of an argument parser that does not know a flag."""
-    cure = f"SGLang {release} has no such flag: drop it, or choose {where(flag.split(maxsplit=1)[0])}."
+    cure = f"SGLang {release} has no such flag: drop it, or choose {flag_releases(flag.split(maxsplit=1)[0])}."
     return Refusal(kind="no_such_flag", engine_words=f"unrecognized arguments: {flag}", cure=cure)
 
 
@@ -92,15 +89,9 @@ def _missing(resolved: Resolved) -> Iterator[Refusal]:
         )
 
 
-# Inputs that a release without their flag takes all the same.
-TAKEN_ANYWAY = frozenset(
-    {
-        "mamba_radix_cache_strategy",  # refused by its value, above
-        "attn_dp_size",  # older releases: --dp-size with --enable-dp-attention
-        "linear_replayssm_cache_len",  # counts with ReplaySSM alone, whose own flag is refused
-        "language_only", "disaggregation_decode_extra_slots",  # count for nothing before they have a flag
-    }
-)  # fmt: skip
+# Inputs that a release without their flag refuses by their value, above, or takes by other flags: --dp-size with
+# --enable-dp-attention.
+TAKEN_ANYWAY = ("mamba_radix_cache_strategy", "attn_dp_size")
 
 
 @cache
@@ -148,8 +139,8 @@ def _strategy_until_0_5_13(resolved: Resolved) -> Iterator[Refusal]:
     """`_handle_mamba_radix_cache` of server_args.py, 0.5.7 to 0.5.13; `seen`: the radix cache as that step sees it."""
     scenario, rules, support = resolved.scenario, resolved.rules, resolved.support
     who = scenario.architecture or "this"
-    seen = not scenario.disable_radix_cache and not (rules.decode_role_first and role_turns_radix_off(scenario))
-    if resolved.strategy in EXTRA:
+    seen = not scenario.disable_radix_cache and not role_comes_first(scenario, rules)
+    if resolved.strategy in BUFFERED:
         if not support.extra_buffer:
             yield _flags(
                 f"mamba extra_buffer is not supported for {who} model", f"Set {rules.strategy_flag} no_buffer."
@@ -160,7 +151,7 @@ def _strategy_until_0_5_13(resolved: Resolved) -> Iterator[Refusal]:
                 f"mamba extra_buffer is not compatible with --disable-radix-cache{stop} Overlap scheduling is already "
                 "supported with no_buffer + disable_radix_cache. Please use --mamba-scheduler-strategy no_buffer "
                 "instead.",
-                f"Set {rules.strategy_flag} no_buffer: without radix cache S is 1 either way.",
+                f"Set {rules.strategy_flag} no_buffer: without radix cache S is {rules.slots_radix_off} either way.",
             )
         if resolved.strategy == "extra_buffer_lazy" and scenario.D and not rules.lazy_speculates:
             yield _flags(
@@ -194,7 +185,7 @@ def _checked_strategy(resolved: Resolved) -> Iterator[Refusal]:
         return
     if resolved.strategy == "no_buffer":
         yield from _no_buffer(resolved)
-    elif resolved.strategy in EXTRA:
+    elif resolved.strategy in BUFFERED:
         if not takes_extra_buffer(scenario, support):
             by_backend = support.extra_buffer
             yield _flags(
@@ -264,7 +255,7 @@ def _interval(resolved: Resolved, few: str, uneven: str) -> Iterator[Refusal]:
 
 def _without_state(resolved: Resolved) -> Iterator[Refusal]:
     scenario = resolved.scenario
-    if scenario.mamba_radix_cache_strategy in EXTRA:
+    if scenario.mamba_radix_cache_strategy in BUFFERED:
         yield _flags(
             f"--mamba-radix-cache-strategy {resolved.strategy} needs mamba state, got {scenario.architecture}.",
             "Set --mamba-radix-cache-strategy auto: this model keeps no buffer.",
@@ -291,7 +282,7 @@ NGRAM_BREADTH = 10
 def _ngram_pages(resolved: Resolved) -> Iterator[Refusal]:
     """NGRAM drafts a tree, and the pages of GLM-5-next hold none; other models were run with NGRAM and pages."""
     scenario = resolved.scenario
-    if not scenario.D or scenario.speculative_algorithm != "NGRAM" or scenario.architecture != GLM_5_NEXT:
+    if not scenario.D or scenario.speculative_algorithm != "NGRAM" or not resolved.support.forces_page:
         return
     if resolved.page_size > 1 and scenario.attention_backend != "flashinfer":
         yield _flags(
@@ -335,7 +326,7 @@ def _decode_ring(resolved: Resolved) -> Iterator[Refusal]:
             f"--disaggregation-mode='{scenario.disaggregation_mode}'.",
             "Turn ReplaySSM off on this server.",
         )
-    if resolved.strategy not in EXTRA or not resolved.radix_cache:
+    if resolved.strategy not in BUFFERED or not resolved.radix_cache:
         return
     cure = (
         "Set --mamba-radix-cache-strategy no_buffer with --disable-overlap-schedule and --page-size 1, or turn "

@@ -36,6 +36,10 @@ class Solved(Protocol):
     def rules(self) -> Rules:
         """What the release does."""
 
+    @property
+    def radix_cache(self) -> bool:
+        """Whether finished requests are kept for reuse."""
+
 
 class RequestSlots(NamedTuple):
     """What running requests take of the state pool. Slots are those of one rank; numbers or numpy arrays.
@@ -47,6 +51,8 @@ class RequestSlots(NamedTuple):
 
     S: Numeric
     """State slots [slots per running request]; an array where several are asked at once."""
+    radix_cache: bool = True
+    """Whether finished requests are kept for reuse."""
 
     @overload
     def requests(self, slots: int) -> int: ...
@@ -70,9 +76,9 @@ class RequestSlots(NamedTuple):
 
         At a chunk border a request takes a new slot before it gives one up; where all K = C x S are locked, the
         assertion "Can not alloc mamba cache" ends the server (sgl-project/sglang#37066, #37074). With the radix cache
-        off (S = 1) nothing is tracked.
+        off nothing is tracked.
         """
-        return int(self.S > 1)
+        return int(self.radix_cache)
 
     def is_tight(self, slots: int, requests: int) -> bool:
         """Whether so many requests take all slots although one should stay free."""
@@ -97,4 +103,4 @@ class RequestSlots(NamedTuple):
 
 def request_slots_of(solved: Solved) -> RequestSlots:
     """What running requests take, by all that is known of a deployment."""
-    return RequestSlots(solved.S)
+    return RequestSlots(solved.S, solved.radix_cache)

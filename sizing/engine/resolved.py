@@ -13,6 +13,8 @@ from sizing.releases.rules import Rules
 from sizing.scenario.inputs import Scenario
 
 ResolvedStrategy = Literal["auto", "no_buffer", "extra_buffer", "extra_buffer_lazy"]
+BUFFERED: tuple[ResolvedStrategy, ...] = ("extra_buffer", "extra_buffer_lazy")
+"""The strategies that keep a track buffer."""
 
 
 class SlotUse(BaseModel):
@@ -58,6 +60,11 @@ class Resolved(BaseModel):
     def radix_cache(self) -> bool:
         """Whether finished requests are kept for reuse."""
         return not self.radix_off_why
+
+    @property
+    def logical_page(self) -> int:
+        """What a request occupies in steps of: page_size x dcp_size [tokens] (engine-sizing.md section 6)."""
+        return self.page_size * self.scenario.dcp_size
 
     @property
     def served(self) -> bool:
@@ -111,13 +118,18 @@ class Rank(NamedTuple):
     """The attention-DP width where a release divides every K by it, else 1."""
     max_total_tokens: Numeric | None
     headroom: int = 0
-    """Rows that EAGLE adds for each request beyond what was sized, with HEADROOM_BUFFER more; 0 where none are."""
+    """Rows that EAGLE adds for each request beyond what was sized (`headroom_rows`); 0 where none are."""
     window: Window | None = None
 
     @property
     def request_slots(self) -> RequestSlots:
         """What running requests take of the slots."""
         return request_slots_of(self)
+
+    @property
+    def logical_page(self) -> int:
+        """What a request occupies in steps of [tokens], as in `Resolved`; of arrays where those are."""
+        return self.page_size * self.dcp_size
 
     @property
     def rules(self) -> Rules:
@@ -128,3 +140,8 @@ class Rank(NamedTuple):
     def scenario(self) -> Scenario:
         """What is stated."""
         return self.resolved.scenario
+
+    @property
+    def radix_cache(self) -> bool:
+        """Whether finished requests are kept for reuse."""
+        return self.resolved.radix_cache

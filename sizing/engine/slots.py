@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from sizing.basics.numeric import Numeric
-from sizing.basics.search import turn
+from sizing.basics.search import turning_point
 from sizing.engine.charges import slots_from_ratio
 from sizing.engine.resolved import Rank, Resolved
 from sizing.releases.flags import PIN, RATIO, REQUESTS
@@ -48,7 +48,7 @@ def ratios_around(rank: Rank, slots: int) -> tuple[float, float]:
     def reaches(log: float) -> bool:
         return bool(slots_from_ratio(rank, math.exp(log)) >= slots)
 
-    low, high = turn(math.log(LEAST_RATIO), math.log(MAX_RATIO), reaches) or (math.log(MAX_RATIO),) * 2
+    low, high = turning_point(math.log(LEAST_RATIO), math.log(MAX_RATIO), reaches) or (math.log(MAX_RATIO),) * 2
     return math.exp(low), min(math.exp(high), MAX_RATIO)
 
 

@@ -5,18 +5,19 @@ Source: engine-sizing.md sections 4 and 10 to 12 (`_calculate_mamba_ratio`, `_ha
 compute-mamba-ratio.md and, for the releases, engine-versions.md and support-by-release.md.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from functools import cache
+from itertools import product
+from typing import Any, NamedTuple, get_args
 
-from sizing.engine.resolved import ResolvedStrategy, SlotUse
-from sizing.releases.architectures import GLM_5_NEXT, Support
-from sizing.releases.rules import Rules
+from sizing.engine.resolved import BUFFERED, ResolvedStrategy, SlotUse
+from sizing.releases.architectures import INDEX_PAGE_KEYS, Support
+from sizing.releases.rules import RELEASES, Release, Rules, rules_of
 from sizing.scenario.inputs import Scenario
 
-POSSIBLE = (1, 3, 4, 5)
-"""Every S there is [slots per running request]: the S table of compute-mamba-ratio.md, all strategies, with and without
-the decode-lock skip."""
-# GLM-5-next: 64 up to 0.5.21; then 64 x index_kpool, which is 16 where the config does not say (section 11).
-GLM_PAGE, GLM_INDEX_PAGE = 64, 64 * 16
+# Of each input that `slot_uses` reads, values that make a difference: what a log leaves open goes through them all.
+S_INPUTS: dict[str, Sequence[Any]] = {"D": (0, 1), "skip_decode_lock": (False, True)}
+DEFAULT_KPOOL = 16  # index_kpool of GLM-5-next where the config does not say (section 11)
 
 
 class Runs(NamedTuple):
@@ -32,7 +33,7 @@ def what_runs(scenario: Scenario, rules: Rules, support: Support) -> Runs:
     """The engine's order: role (since 0.5.11), page, strategy, what no_buffer brings with it, speculation, PP, role."""
     page = _page(scenario, support)
     by_role = role_turns_radix_off(scenario)
-    seen_off = scenario.disable_radix_cache or support.radix_off or (by_role and rules.decode_role_first)
+    seen_off = scenario.disable_radix_cache or support.radix_off or role_comes_first(scenario, rules)
     strategy = _strategy(scenario, rules, support, page, kept=not seen_off)
     keeps_none = support.listed and not seen_off and strategy in (None, "no_buffer")
     by_auto = scenario.mamba_radix_cache_strategy == "auto" or not rules.checks_no_buffer
@@ -46,9 +47,10 @@ def what_runs(scenario: Scenario, rules: Rules, support: Support) -> Runs:
 
 
 def _page(scenario: Scenario, support: Support) -> int:
-    if scenario.architecture == GLM_5_NEXT:
-        return scenario.index_page_tokens or GLM_INDEX_PAGE if support.pages_by_index else GLM_PAGE
-    return scenario.index_page_tokens or scenario.page_size
+    if support.forces_page and not support.pages_by_index:
+        return INDEX_PAGE_KEYS
+    asked = INDEX_PAGE_KEYS * DEFAULT_KPOOL if support.forces_page else scenario.page_size
+    return scenario.index_page_tokens or asked
 
 
 def takes_extra_buffer(scenario: Scenario, support: Support) -> bool:
@@ -61,6 +63,11 @@ def role_turns_radix_off(scenario: Scenario) -> bool:
     return scenario.disaggregation_mode == "decode" and not scenario.disaggregation_decode_enable_radix_cache
 
 
+def role_comes_first(scenario: Scenario, rules: Rules) -> bool:
+    """Whether the role has turned the radix cache off before the strategy is resolved."""
+    return rules.decode_role_first and role_turns_radix_off(scenario)
+
+
 def _strategy(scenario: Scenario, rules: Rules, support: Support, page: int, *, kept: bool) -> ResolvedStrategy | None:
     """What the strategy flag becomes; `kept`: the radix cache is on when it is resolved."""
     if not rules.strategies:
@@ -69,8 +76,7 @@ def _strategy(scenario: Scenario, rules: Rules, support: Support, page: int, *, 
     if stated == "auto" and support.pins_extra_buffer:
         return "extra_buffer"
     if rules.auto == "no_buffer":
-        role = rules.decode_role_first and role_turns_radix_off(scenario)
-        return "no_buffer" if stated == "auto" or role else stated
+        return "no_buffer" if stated == "auto" or role_comes_first(scenario, rules) else stated
     if stated != "auto":
         return stated
     if not support.listed or not kept:
@@ -103,12 +109,13 @@ def slot_uses(scenario: Scenario, rules: Rules, found: Runs) -> tuple[SlotUse, .
     """What the slots of one running request are for; their counts add up to S."""
     strategy = found.strategy
     if found.radix_off_why:
-        return (SlotUse(count=1, why="live state; the radix cache is off, nothing is kept for reuse"),)
-    uses = [SlotUse(count=3, why="base: live state, radix retention and copy-on-write headroom")]
-    buffers = strategy in ("extra_buffer", "extra_buffer_lazy")
-    if rules.base_slots > 3 and not buffers:
-        more = rules.base_slots - 3
-        uses.append(SlotUse(count=more, why=f"SGLang {scenario.release} reserves a track buffer without using it"))
+        why = "live state; the radix cache is off, nothing is kept for reuse"
+        return (SlotUse(count=rules.slots_radix_off, why=why),)
+    uses = [SlotUse(count=rules.base_slots, why="base: live state, radix retention and copy-on-write headroom")]
+    buffers = strategy in BUFFERED
+    if rules.slots_unused and not buffers:
+        why = f"SGLang {scenario.release} reserves a track buffer without using it"
+        uses.append(SlotUse(count=rules.slots_unused, why=why))
     if scenario.skip_decode_lock and rules.reads_skip_decode_lock:
         uses.append(SlotUse(count=-1, why="SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK frees one resident slot"))
         if not buffers:
@@ -128,3 +135,27 @@ def _track_buffer(scenario: Scenario, rules: Rules, overlap: bool) -> SlotUse:
     if overlap:
         return SlotUse(count=2, why="ping-pong track buffer, overlap on")
     return SlotUse(count=1, why="track buffer, overlap off")
+
+
+def possible_slots(releases: tuple[Release, ...] = RELEASES, *, radix_cache: bool | None = None) -> tuple[int, ...]:
+    """Every S that these releases can come to [slots per running request], the least first; with the radix cache on or
+    off alone where that is said.
+
+    >>> possible_slots(), possible_slots(("0.5.4",)), possible_slots(radix_cache=False)
+    ((1, 3, 4, 5), (1, 3), (1,))
+    """
+    asked = (True, False) if radix_cache is None else (radix_cache,)
+    return tuple(sorted({S for release in releases for on in asked for S in _slots_of(rules_of(release), on)}))
+
+
+@cache
+def _slots_of(rules: Rules, radix_cache: bool) -> frozenset[int]:
+    """Over strategies, overlap, speculation and the decode-lock skip, whether or not they go together."""
+    off = "" if radix_cache else "off"
+    strategies: tuple[ResolvedStrategy | None, ...] = get_args(ResolvedStrategy) if rules.strategies else (None,)
+    stated = (
+        Scenario().model_copy(update=dict(zip(S_INPUTS, values, strict=True))) for values in product(*S_INPUTS.values())
+    )
+    ways = product(stated, strategies, (False, True))
+    uses = (slot_uses(one, rules, Runs(strategy, off, overlap, 1)) for one, strategy, overlap in ways)
+    return frozenset(sum(use.count for use in each) for each in uses)

@@ -105,7 +105,7 @@ def _memory(rank: Rank, pools: Pools, runs: int) -> Memory:
     state_used = rank.request_slots.slots(runs) * slot
     kv_pool = min(int(int(pools.kv_rows) * rank.token_bytes), int(pools.kv_rest_bytes))  # EAGLE's own rows are beyond
     kv_used = min(int(runs * L * rank.token_bytes // rank.dcp_size), kv_pool)
-    charged = int(pools.state_bytes) + int(pools.draft_reserve_bytes) + kv_pool
+    charged = int(pools.charged_bytes) + kv_pool
     return Memory(
         state_used=state_used,
         state_idle=slots * slot - state_used,

@@ -18,7 +18,7 @@ from sizing.engine.pools import Pools, pools_from_slots
 from sizing.engine.rank import rank_of
 from sizing.engine.request_slots import CLAMP_FORMULA
 from sizing.engine.resolve import resolution, resolve
-from sizing.engine.resolved import Rank
+from sizing.engine.resolved import BUFFERED, Rank
 from sizing.engine.slots import ratios_around
 from sizing.engine.split import Split
 from sizing.releases.rules import Release, at_least
@@ -98,7 +98,7 @@ def held_slots(scenario: Scenario) -> int:
     resolved = resolve(scenario)
     if not resolved.radix_cache:
         return 1
-    if resolved.strategy in ("extra_buffer", "extra_buffer_lazy"):
+    if resolved.strategy in BUFFERED:
         return resolved.S - 1
     return 1 if scenario.skip_decode_lock and resolved.rules.reads_skip_decode_lock else 2
 
@@ -114,7 +114,7 @@ def unified(scenario: Scenario, slots: int) -> Unified:
     config_total = _config_total(scenario, rank, pools)
     kv_bytes = int(pools.kv_rows) * entry if config_total is None else config_total
     total, floor = kv_bytes + slots * state, max(state, entry, int(rank.page_size) * entry)
-    page = int(rank.page_size) * scenario.dcp_size
+    page = int(rank.logical_page)
     label = int(pools.kv_tokens)
     in_buffer = int(_holds(total - floor, held * state, entry, scenario.dcp_size, scenario.L))
     return Unified(

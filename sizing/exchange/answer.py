@@ -57,6 +57,12 @@ class Notice(BaseModel):
     words: str
 
 
+def radix_off_words(why: str, S: int) -> str:
+    """What a radix cache that is off means; `why` may be empty."""
+    slots = "one slot" if S == 1 else f"{S} slots"
+    return f"The radix cache is off{f' ({why})' if why else ''}: {slots} a request, nothing is kept."
+
+
 class Best(BaseModel):
     """The split that runs most: ratio and pin as one would type them, and the range of ratios that run as many."""
 

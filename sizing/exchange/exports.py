@@ -22,7 +22,7 @@ from sizing.engine.split import Split
 from sizing.exchange.sizing_answer import sizing_answer
 from sizing.explain.launch_flags import flags
 from sizing.explain.unified_memory import unified_in_force
-from sizing.explain.verdict import advice, verdict
+from sizing.explain.verdict import advice, answer_text
 from sizing.figures.ratio import ratios_drawn
 from sizing.figures.theme import PRODUCT
 from sizing.scenario.inputs import INPUTS, Scenario
@@ -140,7 +140,7 @@ def result_json(sizing: Sizing) -> str:
     one = unified_in_force(sizing)
     return _json(
         {
-            "verdict": " ".join(one.told) if one else verdict(sizing).text,
+            "verdict": answer_text(sizing),
             "recommended": best.model_dump(mode="json", exclude={"scenario"}) if best else None,
             "flags": found.model_dump() if found else None,
             "unified": one._asdict() | {"found": one.found.model_dump(mode="json")} if one else None,

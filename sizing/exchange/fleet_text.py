@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from sizing.answers.fleet import FleetWanted
-from sizing.basics.problems import Problem, from_validation
+from sizing.basics.problems import Problem, from_link, from_validation
 from sizing.explain.fleet_words import LABELS
 
 PARAMETER = "fleet"  # of a link
@@ -32,5 +32,4 @@ def fleet_from_query(text: str) -> FleetWanted | list[Problem]:
     try:
         return FleetWanted.model_validate_json(text[:MAX_LENGTH])
     except ValidationError as error:
-        faults = [problem.sentence for problem in from_validation(error, LABELS)]
-        return [Problem(where=PARAMETER, sentence=f"In the link, of the fleet: {fault}") for fault in faults]
+        return from_link(error, LABELS, PARAMETER, "fleet")

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from sizing.answers.carrying_settings import Want
 from sizing.basics.problems import Problem, from_validation
 from sizing.exchange.scenario_file import from_file
-from sizing.exchange.wanted_text import wants_text
+from sizing.exchange.target_text import wants_text
 from sizing.scenario.from_model import FILLED
 from sizing.scenario.inputs import DEFAULTS, FIELDS, LABELS, Scenario
 from sizing.scenario.rest import ENDS

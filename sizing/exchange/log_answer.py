@@ -11,15 +11,15 @@ from sizing.basics.problems import shown
 from sizing.basics.units import count, number, requests_text
 from sizing.bootlog import Boot, Facts, Log
 from sizing.bootlog import Measured as Printed
+from sizing.bootlog.bounds import best_runs, fraction_least
 from sizing.bootlog.cure import Cure, cure_of, start_of
 from sizing.bootlog.diagnosis import Diagnosis, diagnose, models_that_fit, named_model, settled
-from sizing.bootlog.least import best_runs, fraction_least
 from sizing.command import Command
 from sizing.engine.request_slots import SPARE_FORMULA, RequestSlots
 from sizing.engine.resolve import resolution
 from sizing.engine.slots import ratio_is_ignored
 from sizing.engine.split import Split
-from sizing.exchange.answer import Best, Measured, Notice, Number, SizingAnswer, refusal
+from sizing.exchange.answer import Best, Measured, Notice, Number, SizingAnswer, radix_off_words, refusal
 from sizing.exchange.sizing_answer import best_of, best_unified_of
 from sizing.explain.unified_memory import unified_in_force
 from sizing.explain.verdict import BEYOND_WORTH_SAYING
@@ -131,7 +131,11 @@ class _Numbers:
     def request_slots(self) -> RequestSlots:
         """What requests take of the slots: by the flags where they lead to the S of the log, else by S alone."""
         by_flags = self.sizing is not None and self.sizing.S == self.S
-        return self.sizing.resolved.request_slots if self.sizing and by_flags else RequestSlots(self.S or 1)
+        return (
+            self.sizing.resolved.request_slots
+            if self.sizing and by_flags
+            else RequestSlots(self.S or 1, bool(self.facts.radix_cache))
+        )
 
     @property
     def D(self) -> int | None:  # noqa: N802, the specification's letter
@@ -477,11 +481,10 @@ def _of_requests(numbers: _Numbers) -> Iterator[Notice]:
 
 
 def _of_the_cache(found: Diagnosis, numbers: _Numbers) -> Iterator[Notice]:
-    if numbers.S != 1:
+    if numbers.S is None or numbers.facts.radix_cache is not False:
         return
     why = numbers.facts.radix_off or _why_off(found)
-    words = f"The radix cache is off{f' ({why})' if why else ''}: one slot a request, nothing is kept."
-    yield Notice(about="radix_cache_off", words=words)
+    yield Notice(about="radix_cache_off", words=radix_off_words(why, numbers.S))
     settings, scenario = numbers.facts.settings, found.scenario
     pinned = settings.max_mamba_cache_size is not None
     ignored = (

@@ -13,8 +13,8 @@ from sizing.answers.solve import Sizing, solve
 from sizing.basics.problems import RefusedError
 from sizing.bootlog import Boot
 from sizing.bootlog.diagnosis import Diagnosis
+from sizing.bootlog.line_records import Crashed, Decode, NoSlot
 from sizing.bootlog.measure import Measured as Printed
-from sizing.bootlog.said import Crashed, Decode, NoSlot
 from sizing.command import Command
 from sizing.engine.request_slots import RequestSlots
 from sizing.engine.unified import ENTRY_STEP
@@ -23,7 +23,7 @@ from sizing.exchange.answer import ENGINE_REFUSES, Measured, Notice, Number, Siz
 from sizing.exchange.log_answer import NO_SLOT, log_answer
 from sizing.explain.unified_memory import UnifiedView, unified_in_force
 from sizing.scenario.inputs import Scenario, changed
-from sizing.server.beside import Row, beside
+from sizing.server.comparison import Row, beside
 from sizing.server.facts import RankFacts, ServerFacts
 from sizing.server.inputs import inputs_of_server
 from sizing.server.measured import Shares
@@ -166,7 +166,7 @@ def _without_measured_slots(facts: ServerFacts) -> ServerFacts:
 
 def is_boot(boot: Boot) -> bool:
     """Whether a boot holds more than what a server prints while it runs, or ends."""
-    return any(not isinstance(line.said, Decode | NoSlot | Crashed) for line in boot.lines)
+    return any(not isinstance(line.record, Decode | NoSlot | Crashed) for line in boot.lines)
 
 
 def _of(found: Diagnosis | None) -> Sizing | None:

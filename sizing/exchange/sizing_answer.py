@@ -15,17 +15,24 @@ from sizing.engine.resolve import resolution
 from sizing.engine.resolved import Resolved
 from sizing.engine.slots import by_ratio, is_pinned, ratio_is_ignored, slots_taken
 from sizing.engine.split import Split
-from sizing.exchange.answer import About, Best, Measured, Notice, Refused, SizingAnswer
+from sizing.exchange.answer import About, Best, Measured, Notice, Refused, SizingAnswer, radix_off_words
 from sizing.explain.hardware_words import no_fit_headline
 from sizing.explain.launch_flags import flags
 from sizing.explain.unified_memory import UnifiedView, unified_in_force
-from sizing.explain.verdict import BINDING_WORDS, ask_for_rest, no_spare_slot, verdict, without_rest_words
+from sizing.explain.verdict import (
+    BEYOND_WORTH_SAYING,
+    BINDING_WORDS,
+    answer_text,
+    ask_for_rest,
+    no_spare_slot,
+    verdict,
+    without_rest_words,
+)
 from sizing.scenario.inputs import Scenario, rest_is_given
 from sizing.scenario.rest import ends_of as ends_of_rest
 
 ON_REST = ("rest_gib", "slots", "clamp", "kv_rows", "kv_tokens", "kv_cap", "runs", "binds", "best")
 PAGES = GIB // 200  # [bytes] a page or two are not listed
-WORTH_SAYING = GIB // 10  # [bytes] less is lost in the slack of any --mem-fraction-static
 BINDS = {"state pool": "state", "KV pool": "kv"}  # every other limit is a cap on requests
 
 
@@ -47,7 +54,7 @@ def sizing_answer(sizing: Sizing, *, rest_given: bool = True) -> SizingAnswer:
     return answer.model_copy(
         update={
             "refused": refused,
-            "words": " ".join(one.told) if one else verdict(sizing).text,
+            "words": answer_text(sizing),
             "notices": _notices(sizing),
             "rest_gib": sizing.scenario.rest_gib,
             "best": _best(sizing, one) if found else None,
@@ -199,7 +206,7 @@ def _notices(sizing: Sizing) -> tuple[Notice, ...]:
 
 def _radix_cache_off(sizing: Sizing) -> str:
     why = sizing.resolved.radix_off_why
-    return f"The radix cache is off ({why}): one slot a request, no prefix is kept." if why else ""
+    return radix_off_words(why, sizing.S) if why else ""
 
 
 def _ratio_not_used(sizing: Sizing) -> str:
@@ -231,7 +238,7 @@ def _not_charged(sizing: Sizing) -> str:
         slots = count(pool.slots - pool.slots_charged)
         more[f"{slots} state slots that a decode server adds for requests in transfer"] = added
     said = [f"{gib(size)} for {what}" for what, size in sorted(more.items(), key=lambda row: -row[1]) if size > PAGES]
-    if sum(size for size in more.values() if size > 0) < WORTH_SAYING:
+    if sum(size for size in more.values() if size > 0) < BEYOND_WORTH_SAYING:
         return ""
     return (
         f"Allocated on each rank and charged to nobody: {', '.join(said)}. It comes out of the reserve that "

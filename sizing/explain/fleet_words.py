@@ -13,10 +13,9 @@ from sizing.answers.fleet import (
     overloaded,
     peak_of,
 )
-from sizing.basics.units import count, number, percent, requests_text
+from sizing.basics.units import NOTHING, count, number, percent, requests_text
 from sizing.scenario.inputs import Scenario
 
-NOTHING = "-"
 LABELS = {
     "users": "Requests at once, whole fleet",
     "arrival_rate": "or: arrival rate [requests/s]",

@@ -3,7 +3,7 @@
 from sizing.answers.gpu_memory import ENCODER, free_lever, gpu_memory
 from sizing.answers.hardware import Carried, Hardware, NoFit, no_fit
 from sizing.answers.solve import Sizing
-from sizing.basics.units import count, number, requests_text
+from sizing.basics.units import NOTHING, count, number, requests_text
 from sizing.engine.split import Split
 from sizing.memory.automatic import Rule
 from sizing.memory.weights.variants import VARIANTS
@@ -12,7 +12,6 @@ from sizing.scenario.rest import EXACT, OTHER, missing_words, rest_of
 
 CARRIED_COLUMNS = ("GPU", "TP", "GPUs", "rest, low end", "runs as set", "best split runs", "GPUs per 1,000", "set")
 AUTOMATIC_COLUMNS = ("value", "is", "by")
-NOTHING = "-"
 
 
 def gpus_words(scenario: Scenario) -> str:

@@ -27,7 +27,7 @@ Quantity = Literal["slots", "kv_rows", "admitted", "clamp", "kv_cap"]
 # No `rest` is published. 28.529 is the only value, to three decimals, that gives the slots and the
 # tokens of the TP8 log; 27.64 gives the slots of both DCP8 logs (model-geometry.md section 5); 28.29 gives
 # both pairs that the specification names for DCP8 with extra_buffer_lazy.
-TP8_REST_GIB = 28.529
+TP8_REST_GIB = Scenario().rest_gib
 DCP8_REST_GIB = 27.64
 LAZY_DCP8_REST_GIB = 28.29
 

@@ -13,21 +13,20 @@ from sizing.answers.solve import Sizing, solve
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.frames import frame_of
 from sizing.basics.problems import Refusal, RefusedError
-from sizing.basics.units import count, number, ratio_text, tokens_text
+from sizing.basics.units import NOTHING, count, number, ratio_text, tokens_text
 from sizing.engine.request_slots import CLAMP_FORMULA
 from sizing.engine.resolve import resolution, resolve, slots_per_request
 from sizing.engine.resolved import SlotUse
 from sizing.explain import published_examples as examples
 from sizing.explain.launch_flags import flags
 from sizing.explain.published_examples import ByteConstants, Measured
-from sizing.releases.rules import CHANGES, COVERED, LATEST, RELEASES, Release, rules_of
+from sizing.releases.rules import CHANGES, COVERED, FIRST, LATEST, RELEASES, Release, rules_of
 from sizing.scenario.inputs import DEFAULT_RATIO, DEFAULTS, FIELDS, INPUTS, Scenario, changed, value_text
 from sizing.specification import FRAGILE_RATIO, optimal_ratio, token_equiv
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-NOTHING = "-"  # a cell that has no value: not printed, not published, not reachable
 UNKNOWN = "unknown"  # a value we lack an input for
 CONTEXTS = tuple(2**power for power in range(11, 21))  # [tokens] 2K to 1M
 
@@ -127,9 +126,10 @@ def releases_table() -> Table:
 
 
 FIRST_WORDS = (
-    f"{RELEASES[0]}: S = 3, or 1 with the radix cache off. K = budget // slot // (1 + D): every slot carries D draft "
-    "states. Radix cache off: K is the pin, else --max-running-requests, else 512; otherwise the ratio overwrites a "
-    "pin. GDN alone divides K by the attention-DP width. The padding slot is not charged."
+    f"{RELEASES[0]}: S = {FIRST.base_slots}, or {FIRST.slots_radix_off} with the radix cache off. K = budget // slot "
+    "// (1 + D): every slot carries D draft states. Radix cache off: K is the pin, else --max-running-requests, else "
+    f"{FIRST.slots_without_radix}; otherwise the ratio overwrites a pin. GDN alone divides K by the attention-DP "
+    "width. The padding slot is not charged."
 )
 
 

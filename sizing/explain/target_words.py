@@ -9,7 +9,7 @@ from sizing.answers.carrying_ways import CarryingWay
 from sizing.answers.recommended import SPARE_WHY
 from sizing.answers.solve import solve, solve_now
 from sizing.answers.target import Answer, Near, Row, most_spared
-from sizing.basics.units import count, ratio_range_text, requests_text
+from sizing.basics.units import NOTHING, count, ratio_range_text, requests_text
 from sizing.engine.resolve import resolution
 from sizing.engine.split import Split
 from sizing.explain.unified_memory import static_alone
@@ -18,7 +18,6 @@ from sizing.scenario.rest import condition
 
 WAY_COLUMNS = ("way", "the most", "split to set", "price")
 NEAR_COLUMNS = ("way", "instead", "price", "flags")
-NOTHING = "-"
 
 
 def wants_words(wants: Sequence[Want]) -> str:
@@ -26,11 +25,15 @@ def wants_words(wants: Sequence[Want]) -> str:
     return " or ".join(f"{requests_text(want.requests)} of L = {count(want.L)}" for want in wants)
 
 
+def each_alone(wants: Sequence[Want]) -> str:
+    """What stands before wants of several lengths; empty for one."""
+    return "Each length alone: " if len(wants) > 1 else ""
+
+
 def fit_words(wants: Sequence[Want], *, spare: bool, where: str = "") -> str:
     """That the wants fit, each length alone, and whether a slot stays free; `where` is what that holds for."""
-    each = "Each length alone: " if len(wants) > 1 else ""
     tight = "" if spare else f", without a slot to spare: {SPARE_WHY}"
-    return f"{each}{wants_words(wants)} fit{where}{tight}.{_at_once(wants)}"
+    return f"{each_alone(wants)}{wants_words(wants)} fit{where}{tight}.{_at_once(wants)}"
 
 
 def _at_once(wants: Sequence[Want]) -> str:

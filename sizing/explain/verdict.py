@@ -15,6 +15,7 @@ from sizing.engine.slots import is_pinned, pin_divisor, pin_is_ignored, ratio_is
 from sizing.engine.split import Split
 from sizing.explain.hardware_words import NOT_CHECKED, lever_words, no_fit_headline, no_fit_words
 from sizing.explain.launch_flags import flags
+from sizing.explain.unified_memory import unified_in_force
 from sizing.releases.flags import PIN, REQUESTS
 from sizing.releases.rules import BLOCK_KIND, rules_of
 from sizing.scenario.from_model import draft_bytes, geometry_of
@@ -59,6 +60,12 @@ class Advice(BaseModel):
 
     topic: str
     text: str
+
+
+def answer_text(sizing: Sizing) -> str:
+    """The answer in a paragraph: under unified memory that of the one buffer, else the verdict."""
+    one = unified_in_force(sizing)
+    return " ".join(one.told) if one else verdict(sizing).text
 
 
 def verdict(sizing: Sizing) -> Verdict:
@@ -315,7 +322,7 @@ def _whole_pages(sizing: Sizing) -> Advice | None:
     now = sizing.now
     if isinstance(now, Refusal) or now.kv_cap_whole_pages >= now.runs:
         return None
-    page = sizing.resolved.page_size * sizing.scenario.dcp_size
+    page = sizing.resolved.logical_page
     return Advice(
         topic="Short requests occupy whole pages",
         text=f"A request of {count(sizing.scenario.L)} tokens occupies whole pages of page_size x dcp_size = "

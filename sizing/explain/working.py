@@ -4,7 +4,6 @@ from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.solve import Sizing
 from sizing.basics.problems import Refusal
-from sizing.basics.step import Step
 from sizing.basics.units import (
     GIB,
     count,
@@ -14,8 +13,9 @@ from sizing.basics.units import (
     ratio_text,
     requests_text,
 )
-from sizing.engine.draft_rules import drafts_of
-from sizing.engine.kv import HEADROOM_BUFFER, headroom_rows
+from sizing.basics.working_step import Step
+from sizing.engine.draft_rules import drafts_of, shared_words
+from sizing.engine.kv import HEADROOM_FORMULA, headroom_numbers, headroom_of_request
 from sizing.engine.padding import slots_charged, slots_charged_words
 from sizing.engine.rank import rank_of, rings_fixed_bytes
 from sizing.engine.request_slots import CLAMP_FORMULA
@@ -107,9 +107,9 @@ def _split_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
 def _tokens_step(sizing: Sizing, now: Split) -> Step:
     scenario, page = sizing.scenario, sizing.resolved.page_size
     rows, formula = f"{count(now.kv_rest_bytes)} // {count(sizing.token_bytes)}", "KV bytes // KV bytes per token"
-    if added := headroom_rows(sizing.resolved):
-        rows += f" + {count(now.admitted)} x {count(added)} + {HEADROOM_BUFFER}"
-        formula += f" + max_running_requests x (draft steps x top-k + D) + {HEADROOM_BUFFER}"
+    if of_request := headroom_of_request(sizing.resolved):
+        rows += f" + {headroom_numbers(count(now.admitted), count(of_request))}"
+        formula += f" + {HEADROOM_FORMULA}"
     if scenario.max_total_tokens is not None:
         rows = f"min({rows}, {count(scenario.max_total_tokens)})"
         formula = f"min({formula}, max_total_tokens)"
@@ -159,7 +159,7 @@ def _slots_by_count(sizing: Sizing) -> tuple[str, str]:
         asked = sizing.resolved.max_running_requests
         stated = asked or rules.slots_without_radix
         words = "radix cache off: one slot for each request asked" if asked else "radix cache off, no count asked"
-    shared = (" // attn_dp_size", f" // {width}") if width > 1 else ("", "")
+    shared = shared_words(width)
     return words + shared[0], f"{count(stated or 0)}{shared[1]}"
 
 
@@ -225,7 +225,7 @@ def _whole_pages(sizing: Sizing, said: int, now: Split) -> tuple[Comparison, ...
     """Said only where whole pages hold fewer requests than tokens // L."""
     if now.kv_cap_whole_pages == now.kv_cap:
         return ()
-    page = count(sizing.resolved.page_size * sizing.scenario.dcp_size)
+    page = count(sizing.resolved.logical_page)
     why = f"a request occupies whole pages of page_size x dcp_size = {page} tokens"
     return (_compared("KV cap in whole pages", said, now.kv_cap_whole_pages, why),)
 

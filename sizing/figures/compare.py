@@ -12,11 +12,22 @@ from sizing.answers.curves import L_HIGH, L_LOW, context_grid, over_context
 from sizing.answers.solve import Sizing
 from sizing.basics.units import count, tokens_text
 from sizing.engine.split import Split
-from sizing.figures.beside import Box, first_free, spread, wrapped
-from sizing.figures.theme import NORMAL, SMALL, Figure, axis, layout, line, points, source_axis, text
+from sizing.figures.placement import Box, first_free, spread, wrapped
+from sizing.figures.theme import (
+    NORMAL,
+    SMALL,
+    WHOLE_COLUMN,
+    Figure,
+    axis,
+    layout,
+    line,
+    log_ticks,
+    points,
+    source_axis,
+    text,
+)
 
 HEIGHT = 470
-CHARACTERS = 150  # of a line of inputs over the whole main column at 1440 px
 RIGHT, BOTTOM = 236, 76  # [px] margins: names stand in the right one
 WIDTH = 560  # [px] of the axes at the least: on a review sheet, which is narrower than any window
 KEY_SIZE = 12.0  # [px] of the mark beside a name
@@ -84,7 +95,7 @@ def compare_figure(named: dict[str, Sizing], story: str = "") -> Figure:
         what,
         story if fits else "What runs, side by side",
         height=HEIGHT,
-        characters=CHARACTERS,
+        characters=WHOLE_COLUMN,
         right=RIGHT,
         bottom=BOTTOM,
     )
@@ -128,9 +139,8 @@ def _curve(name: str, sizing: Sizing, split: Split) -> _Curve:
 
 
 def _scale(most: int) -> Figure:
-    steps = [digit * 10**power for power in range(8) for digit in (1, 2, 5)]
     return {
-        "tickvals": [step for step in steps if step <= most * CEILING],
+        "tickvals": log_ticks(1, most * CEILING),
         "range": [math.log10(FLOOR), math.log10(most * CEILING)],
     }
 

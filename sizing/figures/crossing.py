@@ -13,7 +13,7 @@ from sizing.answers.unified_curves import unified_over_context
 from sizing.basics.problems import Refusal
 from sizing.basics.units import count, ratio_text, requests_text, tokens_text
 from sizing.engine.split import Split
-from sizing.figures.beside import Frame, Ground, Spot
+from sizing.figures.placement import Frame, Ground, Spot
 from sizing.figures.theme import (
     OWN,
     Figure,
@@ -24,6 +24,7 @@ from sizing.figures.theme import (
     labels,
     layout,
     line,
+    log_ticks,
     placed,
     points,
     requests_axis,
@@ -120,9 +121,7 @@ def _range(curve: ContextCurve, behind: list[Split]) -> tuple[float, float]:
 
 
 def _request_ticks(low: float, high: float) -> dict[str, Any]:
-    ticks = [
-        mantissa * 10**power for power in range(8) for mantissa in (1, 2, 5) if low <= mantissa * 10**power <= high
-    ]
+    ticks = log_ticks(low, high)
     return {
         "tickvals": ticks,
         "ticktext": [count(tick) for tick in ticks],

@@ -10,6 +10,7 @@ from sizing.answers.solve import Sizing
 from sizing.basics.units import count
 from sizing.figures.theme import (
     SMALL,
+    WHOLE_COLUMN,
     Figure,
     Label,
     axis,
@@ -23,7 +24,6 @@ from sizing.figures.theme import (
 )
 
 HEIGHT = 480
-CHARACTERS = 150  # of a line of inputs over the whole main column at 1440 px
 NAMES = 210  # [px] of the right margin: the names of the lines
 REACH = 1.5  # the axis of requests ends at so many times what is wanted
 STEPS = 200  # of a line: with more servers than these a step is narrower than a figure of 1560 px can show
@@ -35,7 +35,7 @@ DASHES = ("solid", "dash", "solid")
 def fleet_figure(sizing: Sizing, fleet: Fleet, said: str = "") -> Figure:
     """GPUs over requests at once; a mark on each line at what is wanted. `said` is what else the numbers rest on."""
     facts = [*([said] if said else []), f"{count(fleet.gpus_each)} GPUs a server", *inputs(sizing)]
-    figure = layout(facts, "GPUs over requests at once", height=HEIGHT, characters=CHARACTERS, right=NAMES)
+    figure = layout(facts, "GPUs over requests at once", height=HEIGHT, characters=WHOLE_COLUMN, right=NAMES)
     right = fleet.wanted * REACH
     carrying = sorted((row for row in fleet.rows if row.runs), key=lambda row: -row.runs)
     figure["xaxis"] = source_axis(

@@ -5,13 +5,11 @@ from typing import NamedTuple
 from sizing.answers import gpu_memory as parts
 from sizing.answers.gpu_memory import GpuMemory
 from sizing.basics.units import number
-from sizing.figures.theme import SMALL, Figure, axis, layout, linear_ticks, source_axis, text
+from sizing.figures.theme import HALF_COLUMN, SEEN_SHARE, SMALL, Figure, axis, layout, linear_ticks, source_axis, text
 
-CHARACTERS = 88
 HEIGHT, HEIGHT_ALONE = 540, 420
 MOST_TICKS = 8
 BAR = 0.3  # of a row; the words over and below a bar take the rest
-SEEN_SHARE = 0.003  # of the total: less is thinner than a pixel; the words below the bar say it all the same
 LABEL_SHARE = 0.17  # of the total: the narrowest piece that holds its label
 
 
@@ -74,7 +72,7 @@ def gpu_memory_figure(bars: list[Bar], inputs: list[str], source: str, title: st
     """The bars of one GPU, on one axis up to the driver's total; what is asked beyond it goes past the line there."""
     total = max(bar.memory.total_gib for bar in bars)
     taken = max(sum(gib for _, gib in bar.memory.pieces) for bar in bars)
-    figure = layout(inputs, title, height=HEIGHT if len(bars) > 1 else HEIGHT_ALONE, characters=CHARACTERS, right=40)
+    figure = layout(inputs, title, height=HEIGHT if len(bars) > 1 else HEIGHT_ALONE, characters=HALF_COLUMN, right=40)
     figure["margin"]["l"] = 104
     figure["barmode"], figure["bargap"] = "stack", 1 - BAR
     most = max(total, taken)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sizing.answers.along import Along, along, context_stops, ratio_stops
 from sizing.answers.band import at_low_end, for_flags
+from sizing.answers.input_curve import InputCurve, context_stops, over_input, ratio_stops
 from sizing.answers.solve import Sizing
 from sizing.answers.sweep import RATIO
 from sizing.basics.units import count, stated_ratio_text
@@ -29,7 +29,7 @@ def hand_over_context(sizing: Sizing) -> Hand | None:
     safe = at_low_end(sizing)
     crossing = [safe.now.crossing] if isinstance(safe.now, Split) else []
     stops = context_stops(sizing.scenario.L, *crossing)
-    return _hand(sizing, along(safe.scenario, "L", stops), count, sizing.scenario.L)
+    return _hand(sizing, over_input(safe.scenario, "L", stops), count, sizing.scenario.L)
 
 
 def hand_over_ratio(sizing: Sizing, drawn: Sequence[float]) -> Hand | None:
@@ -38,10 +38,10 @@ def hand_over_ratio(sizing: Sizing, drawn: Sequence[float]) -> Hand | None:
         return None
     own = None if is_pinned(sizing.resolved) else sizing.ratio_now
     stops = sorted({*ratio_stops(drawn), *([] if own is None else [own])})
-    return _hand(sizing, along(for_flags(sizing.scenario), RATIO, stops), stated_ratio_text, own)
+    return _hand(sizing, over_input(for_flags(sizing.scenario), RATIO, stops), stated_ratio_text, own)
 
 
-def _hand(sizing: Sizing, found: Along, written: Callable[[Any], str], own: float | None) -> Hand | None:
+def _hand(sizing: Sizing, found: InputCurve, written: Callable[[Any], str], own: float | None) -> Hand | None:
     """Numbers as columns (one number where all are the same), words as forms that a stop chooses from; None where the
     weights do not fit, whatever is moved.
     """
@@ -64,7 +64,7 @@ def _hand(sizing: Sizing, found: Along, written: Callable[[Any], str], own: floa
 Said = Callable[[Any], tuple[str, str]]  # headline and what stands beside the line, for one kind of stop
 
 
-def _exact(sizing: Sizing, found: Along, columns: dict[str, Any]) -> tuple[list[Any], Said]:
+def _exact(sizing: Sizing, found: InputCurve, columns: dict[str, Any]) -> tuple[list[Any], Said]:
     """One rest: what runs and what binds."""
     ranks = sizing.scenario.attn_dp_size
     if ranks > 1:
@@ -81,10 +81,10 @@ def _exact(sizing: Sizing, found: Along, columns: dict[str, Any]) -> tuple[list[
     return keys, said
 
 
-def _banded(sizing: Sizing, found: Along, columns: dict[str, Any]) -> tuple[list[Any], Said]:
+def _banded(sizing: Sizing, found: InputCurve, columns: dict[str, Any]) -> tuple[list[Any], Said]:
     """An estimated rest: what runs at both its ends, as the headline has it; the line is that of the low one."""
     scenario = sizing.scenario
-    ends = [along(end, found.name, found.at) for end in ends_of(scenario) or ()]
+    ends = [over_input(end, found.name, found.at) for end in ends_of(scenario) or ()]
     runs = np.sort(np.stack([np.where(end.refused, 0, end.runs) for end in ends]), axis=0)
     columns |= {"low": runs[0], "high": runs[1], "total": runs[0] * scenario.attn_dp_size}
     named = [[() if no else (name,) for no, name in zip(end.refused, end.binding, strict=True)] for end in ends]

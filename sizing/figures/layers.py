@@ -4,20 +4,31 @@ from typing import NamedTuple
 
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.units import KIB, MIB, count, number
-from sizing.figures.theme import Figure, Label, axis, labels, layout, line, source_axis, text
+from sizing.figures.theme import (
+    HALF_COLUMN,
+    WHOLE_COLUMN,
+    Figure,
+    Label,
+    axis,
+    labels,
+    layout,
+    line,
+    log_ticks,
+    source_axis,
+    text,
+)
 from sizing.models.geometry import Geometry
 from sizing.models.summary import TP_WIDTHS, at_widths, layers_in_words
 
 STRIP_HEIGHT, WIDTHS_HEIGHT = 220, 420
 HEADROOM = 1.12  # of the highest bar: room for its label
-CHARACTERS, NARROW = 150, 88  # of a line of inputs in the whole and in half the main column at 1440 px
 READ_AS = "Geometry as SGLang 0.5.23 reads it"
 
 
 def layers_figure(geometry: Geometry, name: str) -> Figure:
     """One cell a layer: orange holds state, blue holds KV; a layer that holds both is drawn half and half."""
     figure = layout(
-        [name, layers_in_words(geometry).rstrip(".")], "Layers", height=STRIP_HEIGHT, characters=CHARACTERS, right=12
+        [name, layers_in_words(geometry).rstrip(".")], "Layers", height=STRIP_HEIGHT, characters=WHOLE_COLUMN, right=12
     )
     figure["margin"]["l"] = 12
     figure["barmode"] = "stack"
@@ -68,7 +79,7 @@ def _legend(geometry: Geometry) -> list[Figure]:
 def slots_figure(geometry: Geometry, name: str, ssm: StateDtype, conv: StateDtype) -> Figure:
     """The bytes of a slot at each TP width, its conv part on its SSM part."""
     title, given = "Bytes of a slot by TP width", [name, f"SSM {ssm}, conv {conv}", "no pipeline stages"]
-    figure = layout(given, title, height=WIDTHS_HEIGHT, characters=NARROW)
+    figure = layout(given, title, height=WIDTHS_HEIGHT, characters=HALF_COLUMN)
     slots = {f"TP{row.tp}": (row.ssm or 0, row.conv or 0) for row in at_widths(geometry, ssm, conv, "bfloat16")}
     most = max((sum(parts) for parts in slots.values()), default=0)
     unit, scale = ("MiB", MIB) if most >= MIB else ("KiB", KIB)
@@ -112,7 +123,9 @@ def _part(words: str, colour: str, pattern: str, names: list[str], sizes: list[i
 def widths_figure(geometry: Geometry, name: str) -> Figure:
     """token_equiv over TP widths for two SSM dtypes and two KV dtypes, each line with its name."""
     title = "What one slot costs in KV tokens"
-    figure = layout([name, "no DCP, no pipeline stages"], title, height=WIDTHS_HEIGHT, characters=NARROW, right=170)
+    figure = layout(
+        [name, "no DCP, no pipeline stages"], title, height=WIDTHS_HEIGHT, characters=HALF_COLUMN, right=170
+    )
     figure["xaxis"] = source_axis("attention TP width", READ_AS, type="log", tickvals=list(TP_WIDTHS))
     lines, named = [], []
     looks = LOOKS if any(row.ssm for row in at_widths(geometry, "float32", "bfloat16", "bfloat16")) else CONV_ALONE
@@ -135,9 +148,7 @@ def widths_figure(geometry: Geometry, name: str) -> Figure:
 
 def _ticks(values: list[float]) -> list[int]:
     """1, 2 and 5 of each power of ten around the values."""
-    steps = [digit * 10**power for power in range(8) for digit in (1, 2, 5)]
-    low, high = min(values, default=1), max(values, default=1)
-    return [step for step in steps if low / 2.5 <= step <= high * 2.5]
+    return log_ticks(min(values, default=1) / 2.5, max(values, default=1) * 2.5)
 
 
 class Look(NamedTuple):

@@ -14,12 +14,22 @@ from sizing.engine.slots import is_pinned, ratio_is_ignored
 from sizing.engine.split import Memory, Split
 from sizing.explain.hardware_words import lever_words, no_room_words
 from sizing.figures.gpu_memory import Bar, gpu_memory_figure
-from sizing.figures.theme import SMALL, Figure, axis, inputs, layout, linear_ticks, solved_as, source_axis, text
+from sizing.figures.theme import (
+    HALF_COLUMN,
+    SEEN_SHARE,
+    SMALL,
+    Figure,
+    axis,
+    inputs,
+    layout,
+    linear_ticks,
+    solved_as,
+    source_axis,
+    text,
+)
 from sizing.scenario.inputs import DEFAULT_RATIO
 
 HEIGHT = 440
-CHARACTERS = 88
-SEEN_SHARE = 0.003  # of the bar: less is thinner than a pixel; the words below each bar say it all the same
 MOST_TICKS = 6  # steps of the axis of GiB
 BAR = 0.42  # of a row; the words over and below a bar take the rest
 LABEL_SHARE = 0.18  # of the bar: the narrowest piece that holds its label
@@ -55,7 +65,7 @@ def memory_figure(sizing: Sizing) -> Figure:
     bars = {name: split for name, split in _bars(sizing).items() if isinstance(split, Split)}
     if whole := _whole_gpu(sizing, bars, lever):
         return whole
-    figure = layout(inputs(sizing), "Memory of one rank", height=HEIGHT, characters=CHARACTERS)
+    figure = layout(inputs(sizing), "Memory of one rank", height=HEIGHT, characters=HALF_COLUMN)
     figure["margin"]["l"] = 104
     figure["barmode"] = "stack"
     figure["bargap"] = 1 - BAR

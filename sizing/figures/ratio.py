@@ -13,8 +13,9 @@ from sizing.answers.unified_curves import unified_over_ratio
 from sizing.basics.units import count, flag_ratio, ratio_range_text, ratio_text
 from sizing.engine.slots import is_pinned, ratio_is_ignored
 from sizing.engine.split import Split
-from sizing.figures.beside import Frame, Ground, Spot
+from sizing.figures.placement import Frame, Ground, Spot
 from sizing.figures.theme import (
+    HALF_COLUMN,
     OWN,
     SMALL,
     Figure,
@@ -33,7 +34,6 @@ from sizing.figures.theme import (
 from sizing.scenario.inputs import DEFAULT_RATIO
 
 HEIGHT = 440
-CHARACTERS = 88  # of a line of inputs in half the main column at 1440 px
 REACH = 40  # the axis goes this many times below and above what is marked on it
 NEAR = 8  # times the end of the axis: a ratio that is set this near has its label cut
 LINES_UP_TO = 0.76  # of the axis: the labels of the sides and of the best split stand above
@@ -57,7 +57,7 @@ def ratio_figure(sizing: Sizing) -> Figure:
     Of an estimated `rest` the low end is drawn.
     """
     sizing = at_low_end(sizing)
-    figure = layout(inputs(sizing), "Requests against the ratio r", height=HEIGHT, characters=CHARACTERS)
+    figure = layout(inputs(sizing), "Requests against the ratio r", height=HEIGHT, characters=HALF_COLUMN)
     marked = _marked(sizing)
     low, high = _ends(marked)
     plateau = _plateau(sizing, low, high)

@@ -8,11 +8,12 @@ from sizing.answers.solve import Sizing
 from sizing.answers.sweep import PIN, RATIO, Axis, Sweep, SweepInput, sweep
 from sizing.basics.units import count, flag_ratio, number, ratio_text, stated_ratio_text, tokens_text
 from sizing.engine.slots import is_pinned
-from sizing.figures.beside import Frame, Ground, Spot
 from sizing.figures.hand import Hand
+from sizing.figures.placement import Frame, Ground, Spot
 from sizing.figures.theme import (
     LARGE,
     SMALL,
+    WHOLE_COLUMN,
     Figure,
     Wanted,
     axis,
@@ -29,7 +30,6 @@ from sizing.figures.theme import (
 from sizing.scenario.inputs import FIELDS, INPUTS
 
 HEIGHT = 510
-CHARACTERS = 150  # of a line of inputs over the whole main column at 1440 px
 COLOUR_BAR = 118  # [px] of the right margin: the scale, its numbers and its title
 LEFT, LEFT_OF_NAMES = 84, 128  # [px] of the left margin; names of dtypes are the widest labels of an axis
 DECADES = 2  # an axis that spans more of them is labelled at powers of ten only
@@ -66,7 +66,7 @@ def sweep_figure(sizing: Sizing, x: Axis, y: Axis) -> Figure:
         _inputs(at_low_end(sizing), x, y),
         f"Requests that run, over {_name(x)} and {_name(y)}",
         height=HEIGHT,
-        characters=CHARACTERS,
+        characters=WHOLE_COLUMN,
         right=COLOUR_BAR,
     )
     figure["margin"]["l"] = LEFT_OF_NAMES if y.is_category else LEFT

@@ -10,12 +10,17 @@ from typing import Any, NamedTuple
 
 from sizing.answers.solve import Sizing
 from sizing.basics.units import count, ratio_text, rest_text, stated_ratio_text
-from sizing.figures.beside import SIDES, Spot
+from sizing.figures.placement import SIDES, Spot
 from sizing.scenario.rest import ENDS, OTHER, estimate_of, rest_of, variant_words
 
 Figure = dict[str, Any]
 
 PRODUCT = "Hybrid Pool Sizing"
+
+WHOLE_COLUMN, HALF_COLUMN = 150, 88
+"""Characters of a line of inputs in the whole and in half the main column at 1440 px."""
+SEEN_SHARE = 0.003
+"""Less of a bar is thinner than a pixel; the words below it say it all the same."""
 
 # State is darker than KV in both palettes, so that a greyscale print keeps them apart. From @few to @many the
 # lightness goes one way: a heatmap counts requests, which belong to neither pool. @line1 to @line6 are scenarios
@@ -290,6 +295,12 @@ def linear_ticks(high: float, most: int) -> Figure:
     step = next(power * mantissa for mantissa in (1, 2, 5, 10) if high / (power * mantissa) <= most)
     ticks = [index * step for index in range(int(high / step * (1 + 1e-9)) + 1)]
     return {"tickvals": ticks, "ticktext": [f"{tick:,.12g}" for tick in ticks]}
+
+
+def log_ticks(low: float, high: float) -> list[int]:
+    """1, 2 and 5 of each power of ten from 1 up, as far as they lie between the two."""
+    steps = (digit * 10**power for power in range(8) for digit in (1, 2, 5))
+    return [step for step in steps if low <= step <= high]
 
 
 def line(x: Any, y: Any, color: str, *, width: float = 2, dash: str = "solid", **more: Any) -> Figure:

@@ -10,7 +10,9 @@ import numpy as np
 from sizing.basics.units import count, percent, requests_text, tokens_text
 from sizing.engine.request_slots import SLOTS_FORMULA
 from sizing.figures.theme import (
+    HALF_COLUMN,
     SMALL,
+    WHOLE_COLUMN,
     Figure,
     Label,
     axis,
@@ -28,8 +30,6 @@ from sizing.traffic.mix import Array, Counts, Mix
 from sizing.traffic.running import Traffic, Way
 from sizing.traffic.times import BINS
 
-CHARACTERS = 88  # of a line of inputs in half the main column at 1440 px
-WIDE = 150  # and in the whole
 NAME = 40  # characters of a name, which may be that of a file
 HEIGHT, HEIGHT_WIDE = 560, 540  # [px]; a lower figure has no room for its title on a slide of 720 px
 GAP = 0.05  # between rows, of the figure's height
@@ -62,7 +62,7 @@ def lengths_figure(mix: Mix) -> Figure:
         f"dots: {', '.join(QUANTILES)}",
         *(["0 is drawn at 1"] if any(counts.values[0] == 0 for counts in parts.values()) else []),
     ]
-    figure = layout(said, "How long requests are", height=HEIGHT, characters=CHARACTERS)
+    figure = layout(said, "How long requests are", height=HEIGHT, characters=HALF_COLUMN)
     low = min(max(int(counts.values[0]), 1) for counts in parts.values())
     high = max(int(counts.values[-1]) for counts in parts.values())
     made = "Made from a shape, not measured" if mix.synthetic else "Counted from the traffic given"
@@ -91,7 +91,7 @@ def times_figure(traffic: Traffic) -> Figure:
     title = "Requests in flight over time" if times.mean is not None else "Requests that came over time"
     drawn = [f"bold: the mean in each of {BINS} steps; thin: the most in it"] if times.mean is not None else []
     said = [*drawn, about(traffic.mix), f"risk {percent(traffic.risk)}", *inputs(traffic.sizing)]
-    figure = layout(said, title, height=HEIGHT, characters=WIDE, right=NAMES)
+    figure = layout(said, title, height=HEIGHT, characters=WHOLE_COLUMN, right=NAMES)
     edges = times.edges / unit
     middles, right = ((edges[1:] + edges[:-1]) / 2).tolist(), float(edges[-1])
     figure["xaxis"] = source_axis(
@@ -182,7 +182,7 @@ def needs_figure(traffic: Traffic) -> Figure:
     """KV that requests in flight need against KV that is left beside their slots: where they meet is the best split."""
     said = [about(traffic.mix), f"risk {percent(traffic.risk)}", *inputs(traffic.sizing)]
     title = "KV needed, and KV left beside the slots"
-    figure = layout(said, title, height=HEIGHT_WIDE, characters=WIDE, right=NAMES)
+    figure = layout(said, title, height=HEIGHT_WIDE, characters=WHOLE_COLUMN, right=NAMES)
     if not traffic.ways:
         return _nothing(figure, "requests in flight per rank", "KV per rank [tokens]", traffic)
     drawn = needs(traffic, _most_drawn(traffic.ways))
@@ -329,7 +329,7 @@ def _dropped(x: float, y0: float, y1: float) -> Figure:
 def overflow_figure(traffic: Traffic) -> Figure:
     """KV wanted by all that each way admits, over its own pool, a row each; what lies beyond the pool overflows."""
     said = [about(traffic.mix), *inputs(traffic.sizing)]
-    figure = layout(said, "KV in use with all admitted in flight", height=HEIGHT, characters=CHARACTERS)
+    figure = layout(said, "KV in use with all admitted in flight", height=HEIGHT, characters=HALF_COLUMN)
     x_title = "KV in use over the KV pool of that split"
     if not traffic.ways:
         return _nothing(figure, x_title, "likelihood", traffic)

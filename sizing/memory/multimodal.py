@@ -5,6 +5,7 @@ Source: rest-before-boot.md section 1.6; configs/model_config.py and adjust_mem_
 
 from sizing.memory.release import Table, at
 from sizing.memory.stated import ModelFacts, Stated
+from sizing.releases.architectures import MULTIMODAL_OFF
 
 MULTIMODAL_SINCE = {
     "NemotronH_Nano_VL_V2": 6,
@@ -23,9 +24,6 @@ MULTIMODAL_SINCE = {
 """Architectures in the list multimodal_model_archs, by the first release that has them: those with a state pool, and
 Kimi-K2.5, whose boots are evidence. Any other is multimodal by its separate text config alone."""
 
-OFF_BY_DEFAULT = ("InklingForConditionalGeneration",)
-"""Multimodal only by --enable-multimodal (mm_disabled_models)."""
-
 SUB_CONFIG_SINCE = 10
 LANGUAGE_ONLY_SINCE = 9
 LANGUAGE_MODEL_ONLY_SINCE = 18
@@ -41,7 +39,7 @@ BASE_LAYERS, BASE_HIDDEN = 24, 1024
 def is_multimodal(stated: Stated) -> bool:
     """Whether the release takes the model for multimodal; a text-only server is one all the same unless told so."""
     model, release = stated.model, stated.minor
-    if model.architecture in OFF_BY_DEFAULT:
+    if model.architecture in MULTIMODAL_OFF:
         return False
     if release >= LANGUAGE_MODEL_ONLY_SINCE and (
         model.language_model_only or (at(LM_ONLY_READS_FLAG, release) and stated.language_model_only)

@@ -5,7 +5,7 @@
 Source: rest-before-boot.md, first formula, sections 3.4 and 4.4; engine-sizing.md section 1.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -19,7 +19,6 @@ from sizing.memory.reserve import FEWEST_TOKENS, FLOOR_ABOVE_MIB, FLOOR_MIB, MET
 from sizing.memory.stated import Stated
 from sizing.releases.rules import rules_of
 
-MM_FEATURE_MIB = 1024  # SGLANG_MM_FEATURE_CACHE_MB unset
 ON_GPU = ("cuda_ipc", "cuda_vmm")
 
 # The band: GiB, and GiB for each GiB of weights.
@@ -30,10 +29,13 @@ AMD_GIB = 5.0
 UNMEASURED = "No boot with attention DP, pipeline stages or a counted draft was found: by the engine's code alone."
 
 
+PartName = Literal["driver, context and communicators", "kept free", "weights", "draft", "multimodal reservation"]
+
+
 class Part(NamedTuple):
     """One part of the GPU's memory [GiB per rank]."""
 
-    name: str
+    name: PartName
     gib: float
     source: str
 
@@ -57,6 +59,10 @@ class RestEstimate(BaseModel):
     parts: tuple[Part, ...]
     """From the total down, rest not among them."""
     notes: tuple[str, ...]
+
+    def part_gib(self, name: PartName) -> float:
+        """One of the parts [GiB]."""
+        return next(part.gib for part in self.parts if part.name == name)
 
     @property
     def low_gib(self) -> float:
@@ -153,9 +159,10 @@ def _slack(stated: Stated, free: float, fraction: float, post_capture: bool) -> 
 
 
 def _multimodal(stated: Stated, transport: str) -> tuple[float, str]:
-    cache_mib = rules_of(stated.release).multimodal_cache_mib
+    rules = rules_of(stated.release)
+    cache_mib, feature_mib = rules.multimodal_cache_mib, rules.multimodal_feature_mib
     if not cache_mib or not is_multimodal(stated):
         return 0.0, "none"
     if transport in ON_GPU:
-        return (cache_mib + MM_FEATURE_MIB) / 1024, f"embedding cache and {transport} transport"
+        return (cache_mib + feature_mib) / 1024, f"embedding cache and {transport} transport"
     return cache_mib / 1024, "embedding cache"

@@ -10,13 +10,11 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from sizing.memory.release import minor
-from sizing.models.fields import Fields, checked_object
+from sizing.models.fields import MAX_RANKS, MAX_WIDTH, Fields, checked_object
 from sizing.releases.rules import COVERED, RELEASES
 
 Vendor = Literal["NVIDIA", "AMD"]
 GraphKind = Literal["disabled", "full", "breakable", "piecewise", "tc_piecewise"]
-MAX_COUNT = 2**24  # a bound for hostile input, tokens and requests alike
-MAX_RANKS = 4096  # the same, for widths
 
 SUB_CONFIGS = ("text_config", "llm_config", "language_config", "thinker_config")
 """What makes a model's text config a separate one. Source: utils/hf_transformers/common.py, get_hf_text_config."""
@@ -31,7 +29,7 @@ class ModelFacts(BaseModel):
     """The first of config.json's architectures."""
     mla: bool
     """Whether attention is latent (MLA or DSA)."""
-    kv_heads: int | None = Field(default=None, ge=0, le=MAX_COUNT)
+    kv_heads: int | None = Field(default=None, ge=0, le=MAX_WIDTH)
     """KV heads of the whole model; it decides AMD's attention backend under MLA."""
     kda: bool = False
     """Whether config.json names KDA layers the way the engine looks for them."""
@@ -39,9 +37,9 @@ class ModelFacts(BaseModel):
     vision: bool = False
     """Whether there is a vision_config."""
     audio: bool = False
-    vision_layers: int | None = Field(default=None, ge=0, le=MAX_COUNT)
+    vision_layers: int | None = Field(default=None, ge=0, le=MAX_WIDTH)
     """vision_config.num_hidden_layers; None where the file does not call them so."""
-    vision_hidden: int | None = Field(default=None, ge=0, le=MAX_COUNT)
+    vision_hidden: int | None = Field(default=None, ge=0, le=MAX_WIDTH)
     """vision_config.hidden_size; None where the file does not call it so."""
     language_model_only: bool = False
     """What the checkpoint says of itself."""
@@ -106,13 +104,13 @@ class Stated(BaseModel):
     """Width of attention data parallelism; before 0.5.22 --dp-size with --enable-dp-attention."""
     dcp_size: int = Field(default=1, ge=1, le=MAX_RANKS)
     mem_fraction_static: float | None = Field(default=None, gt=0, lt=1)
-    chunked_prefill_size: int | None = Field(default=None, ge=-1, le=MAX_COUNT)
+    chunked_prefill_size: int | None = Field(default=None, ge=-1, le=MAX_WIDTH)
     """Tokens; -1 switches chunking off."""
-    max_prefill_tokens: int = Field(default=16384, ge=1, le=MAX_COUNT)
-    max_running_requests: int | None = Field(default=None, ge=1, le=MAX_COUNT)
+    max_prefill_tokens: int = Field(default=16384, ge=1, le=MAX_WIDTH)
+    max_running_requests: int | None = Field(default=None, ge=1, le=MAX_WIDTH)
     max_total_tokens: int | None = Field(default=None, ge=1)
     context_length: int | None = Field(default=None, ge=1)
-    cuda_graph_max_bs: int | None = Field(default=None, ge=1, le=MAX_COUNT)
+    cuda_graph_max_bs: int | None = Field(default=None, ge=1, le=MAX_WIDTH)
     cuda_graph_bs: tuple[int, ...] | None = None
     """Decode graph sizes given by hand; at least one."""
     disable_cuda_graph: bool = False
@@ -125,7 +123,7 @@ class Stated(BaseModel):
     enforce_piecewise_cuda_graph: bool = False
     """0.5.10 to 0.5.13."""
     speculative_algorithm: str | None = None
-    speculative_num_draft_tokens: int | None = Field(default=None, ge=1, le=MAX_COUNT)
+    speculative_num_draft_tokens: int | None = Field(default=None, ge=1, le=MAX_WIDTH)
     moe_a2a_backend: str = "none"
     disaggregation_mode: Literal["null", "prefill", "decode"] = "null"
     enable_hierarchical_cache: bool = False
@@ -149,7 +147,7 @@ class Stated(BaseModel):
     @model_validator(mode="after")
     def _sizes_are_sizes(self) -> Self:
         if self.cuda_graph_bs is not None and not (
-            self.cuda_graph_bs and all(1 <= size <= MAX_COUNT for size in self.cuda_graph_bs)
+            self.cuda_graph_bs and all(1 <= size <= MAX_WIDTH for size in self.cuda_graph_bs)
         ):
             raise ValueError("cuda_graph_bs must list at least one size, each above 0")
         return self

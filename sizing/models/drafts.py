@@ -15,7 +15,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from sizing.models.families.common import gqa, head_dim, mla
-from sizing.models.fields import Fields, checked_object, parse
+from sizing.models.fields import Fields, object_of
 from sizing.models.kv import Gqa, KvCacheDtype, Mla
 from sizing.models.quantisation import kv_dtype_auto
 from sizing.models.refusal import ModelRefusedError
@@ -91,7 +91,7 @@ def read_draft(config: str | bytes | Mapping[str, object]) -> Draft:
 
     Raises ModelRefusedError, and nothing else: for what is no draft, and for one whose rows this tool has no rule for.
     """
-    values = parse(config) if isinstance(config, str | bytes) else checked_object(config)
+    values = object_of(config)
     architecture = _architecture(values)
     if architecture not in ALGORITHMS:
         raise ModelRefusedError("unknown", "architectures", "architectures names no draft model that SGLang has.")

@@ -14,6 +14,7 @@ MAX_FILE_BYTES = 4 * 2**20  # a bound for hostile input; real files hold a few t
 MAX_DEPTH = 32  # the same; real files nest four or five deep
 MAX_LAYERS = 4096  # the same; the deepest model of the catalogue has 118
 MAX_WIDTH = 2**24  # the same, for every other count and dimension
+MAX_RANKS = 4096  # the same, for widths of parallelism
 
 
 def parse(source: str | bytes, name: str = "config.json") -> dict[str, object]:
@@ -30,6 +31,11 @@ def parse(source: str | bytes, name: str = "config.json") -> dict[str, object]:
     except (ValueError, RecursionError):  # not UTF-8, not JSON, a number of thousands of digits, far too deep
         raise ModelRefusedError("unreadable", name, f"{name} is not JSON. Paste the whole file.") from None
     return checked_object(values, name)
+
+
+def object_of(source: str | bytes | Mapping[str, object], name: str = "config.json") -> dict[str, object]:
+    """The JSON object of a file's text or bytes, or one that is parsed already; refused like `parse`."""
+    return parse(source, name) if isinstance(source, str | bytes) else checked_object(source, name)
 
 
 def checked_object(values: object, name: str = "config.json") -> dict[str, object]:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sizing.basics.dtypes import STATE_ITEMSIZE, StateDtype
 from sizing.models.families.common import FamilyName
+from sizing.models.fields import MAX_RANKS
 from sizing.models.kv import Dsa, Gqa, Kv, KvCacheDtype, SlidingGqa
 from sizing.models.refusal import ModelRefusedError
 from sizing.models.state import KdaState, Mamba2State, Shapes, State
@@ -18,7 +19,6 @@ AttentionKind = Literal["GQA", "QSA", "MLA", "DSA", "GQA and sliding window", "n
 DEFAULT_SSM_DTYPE: StateDtype = "float32"  # section 2: neither a flag nor a checkpoint that is read says otherwise
 DEFAULT_CONV_DTYPE: StateDtype = "bfloat16"  # section 2: SGLANG_MAMBA_CONV_DTYPE unset
 DEFAULT_RING_LENGTH = 16  # engine-sizing.md section 5: --linear-replayssm-cache-len unset
-MAX_RANKS = 4096  # a bound for hostile input
 
 
 class Geometry(BaseModel):
@@ -63,6 +63,11 @@ class Geometry(BaseModel):
     def attention(self) -> AttentionKind:
         """How the attention layers keep KV."""
         return self.kv.kind if self.kv else "none"
+
+    @property
+    def gqa_heads(self) -> int | None:
+        """KV heads of the whole model; None for a cache that has none."""
+        return self.kv_heads if self.attention == "GQA" else None
 
     @property
     def strip(self) -> str:

@@ -11,12 +11,12 @@ from sizing.basics.problems import shown
 from sizing.models.drafts import is_draft
 from sizing.models.families import NOT_SERVED, ROWS, WRAPPERS, Row
 from sizing.models.families.common import Layout
-from sizing.models.fields import MAX_WIDTH, Fields, checked_object, parse
+from sizing.models.fields import MAX_WIDTH, Fields, object_of
 from sizing.models.geometry import Geometry
 from sizing.models.kv import Gqa, SlidingGqa
 from sizing.models.quantisation import kv_dtype_auto
 from sizing.models.refusal import ModelRefusedError
-from sizing.releases.architectures import takes_extra_buffer
+from sizing.releases.architectures import MULTIMODAL_OFF, takes_extra_buffer
 
 Source = str | bytes | Mapping[str, object]
 
@@ -34,7 +34,7 @@ def read_config(config: Source, quantisation: Source | None = None) -> Geometry:
 
     Raises ModelRefusedError, and nothing else, for whatever cannot be sized.
     """
-    values = _object(config, CONFIG)
+    values = object_of(config, CONFIG)
     if is_draft(values):
         raise ModelRefusedError("draft", "architectures", "It is a draft model: it has KV and keeps no state.")
     outer = Fields(values)
@@ -43,10 +43,6 @@ def read_config(config: Source, quantisation: Source | None = None) -> Geometry:
     if not layout.state_layers:
         raise ModelRefusedError("no_state_pool", "", "Every layer has attention only: there is no state pool to size.")
     return _geometry(outer, inner, row, layout, quantisation)
-
-
-def _object(source: Source, name: str) -> dict[str, object]:
-    return parse(source, name) if isinstance(source, str | bytes) else checked_object(source, name)
 
 
 def _row(outer: Fields) -> tuple[Row, Fields]:
@@ -85,7 +81,7 @@ def _no_row(outer: Fields, model_type: str) -> ModelRefusedError:
 
 def _geometry(outer: Fields, inner: Fields, row: Row, layout: Layout, quantisation: Source | None) -> Geometry:
     architecture = _architecture(outer)
-    quantised = None if quantisation is None else Fields(_object(quantisation, QUANTISATION))
+    quantised = None if quantisation is None else Fields(object_of(quantisation, QUANTISATION))
     heads = layout.query_heads or (_stated(inner, "num_attention_heads") if layout.kv else 0)
     return Geometry(
         model_type=outer.text("model_type") or "",
@@ -109,10 +105,6 @@ def _geometry(outer: Fields, inner: Fields, row: Row, layout: Layout, quantisati
         side_elements=layout.side_elements,
         notes=_notes(inner, row),
     )
-
-
-# `mm_disabled_models` of SGLang's model_config.py: multimodal only on --enable-multimodal.
-MULTIMODAL_OFF = ("InklingForConditionalGeneration",)
 
 
 def _multimodal(outer: Fields, architecture: str | None) -> bool:

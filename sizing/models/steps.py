@@ -1,8 +1,8 @@
 """The bytes of a model as formulas with its own numbers in them."""
 
 from sizing.basics.dtypes import STATE_ITEMSIZE, StateDtype
-from sizing.basics.step import Step
 from sizing.basics.units import count
+from sizing.basics.working_step import Step
 from sizing.models.geometry import Geometry, conv_dtype, kv_bytes_per_token, shapes, ssm_dtype, state_bytes
 from sizing.models.kv import (
     DSA_BLOCK,

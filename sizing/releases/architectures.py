@@ -10,7 +10,10 @@ from typing import NamedTuple
 
 from sizing.releases.rules import LATEST, RELEASES, Release
 
-GLM_5_NEXT = "Glm5NextForConditionalGeneration"
+INDEX_PAGE_KEYS = 64
+"""Keys in a page of a sparse index [tokens, where the index is not pooled] (engine-sizing.md section 11)."""
+MULTIMODAL_OFF = ("InklingForConditionalGeneration",)
+"""Multimodal only by --enable-multimodal (`mm_disabled_models` of the engine's model_config.py)."""
 
 Stretch = tuple[Release, Release]
 """First and last release, both included."""
@@ -38,6 +41,8 @@ class Architecture(NamedTuple):
     """`auto` is extra_buffer before any rule is asked."""
     pipeline: bool = True
     """Whether --pp-size above 1 is taken."""
+    forces_page: bool = False
+    """Whether pages are of INDEX_PAGE_KEYS whatever is asked."""
     pages_by_index: Release | None = None
     """The first release whose page follows the pooled index of the model."""
     unified: Release | None = "0.5.15"
@@ -76,7 +81,7 @@ ARCHITECTURES: dict[str, Architecture] = {
         "0.5.9", (_since("0.5.13"),), _since("0.5.13"), radix_off=("0.5.9", "0.5.12")
     ),
     "MiniCPMSALAForCausalLM": _unlisted("0.5.19")._replace(radix_off=_since("0.5.19")),
-    GLM_5_NEXT: _later("0.5.20")._replace(pages_by_index="0.5.22"),
+    "Glm5NextForConditionalGeneration": _later("0.5.20")._replace(forces_page=True, pages_by_index="0.5.22"),
     "NemotronHForCausalLM": Architecture(
         "0.5.4",
         (_since("0.5.7"),),
@@ -121,6 +126,7 @@ class Support(NamedTuple):
     radix_off_under_speculation: bool
     pins_extra_buffer: bool
     pipeline: bool
+    forces_page: bool
     pages_by_index: bool
     unified: bool
 
@@ -143,6 +149,7 @@ def support_of(architecture: str, release: Release) -> Support:
         radix_off_under_speculation=_holds(found.radix_off_under_speculation, at),
         pins_extra_buffer=found.pins_extra_buffer,
         pipeline=found.pipeline,
+        forces_page=found.forces_page,
         pages_by_index=_reached(found.pages_by_index, at),
         unified=_reached(found.unified, at),
     )

@@ -66,7 +66,7 @@ def whole_name(name: str) -> str | None:
     return None
 
 
-def taken_by(name: str) -> int | None:
+def words_taken(name: str) -> int | None:
     """How many words a flag takes at most; None where there is no bound, or the flag is not known."""
     flag = engine_flags().get(whole_name(name) or "")
     return None if flag is None else MOST.get(flag.follows)
@@ -92,7 +92,7 @@ def has_flag(release: Release, flag: str) -> bool:
     return known is None or release in known.releases
 
 
-def where(flag: str) -> str:
+def flag_releases(flag: str) -> str:
     """The releases that have the flag, in words."""
     known = engine_flags()[flag]
     return f"SGLang {known.since} to {known.until}" if known.until else f"SGLang {known.since} or newer"

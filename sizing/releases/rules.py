@@ -59,6 +59,10 @@ class Rules(BaseModel):
     """Whether a PD decode server turns its radix cache off before the strategy is resolved."""
     base_slots: int
     """State slots of a running request with the radix cache on, without a track buffer."""
+    slots_unused: int
+    """The track buffer [slots] that is reserved for a running request and not used."""
+    slots_radix_off: int
+    """State slots of a running request with the radix cache off."""
     overlap_with: tuple[str, ...]
     """The speculative algorithms that leave overlap on."""
     overlap_with_trees: bool
@@ -75,8 +79,12 @@ class Rules(BaseModel):
     reads_conv_dtype: bool
     multimodal_cache_mib: int
     """A multimodal model's embedding cache, which comes off rest [MiB]: SGLANG_VLM_CACHE_SIZE_MB."""
+    multimodal_feature_mib: int
+    """What comes off with it where features are sent by cuda_ipc or cuda_vmm [MiB]: SGLANG_MM_FEATURE_CACHE_MB."""
     drafts: DraftRule
     """How the draft states of plain speculation are charged."""
+    draft_windows: Literal["whole", "not known", "overlapping once"]
+    """How the conv windows of a request's drafts are allocated, for other families than KDA, where they are whole."""
     drafts_by_ratio_only: bool
     """Whether a pin and a request count leave the draft states uncharged."""
     drafts_over_dp: bool
@@ -167,6 +175,8 @@ FIRST = Rules(
     lazy_under_pd=True,
     decode_role_first=False,
     base_slots=3,
+    slots_unused=0,
+    slots_radix_off=1,  # engine-sizing.md section 4
     overlap_with=(),
     overlap_with_trees=False,
     pp_speculates=False,
@@ -177,7 +187,9 @@ FIRST = Rules(
     reads_checkpoint_dtype=False,
     reads_conv_dtype=False,
     multimodal_cache_mib=0,
+    multimodal_feature_mib=1024,  # rest-before-boot.md section 3.4
     drafts="in every slot",
+    draft_windows="whole",
     drafts_by_ratio_only=False,
     drafts_over_dp=True,
     eagle_headroom=True,
@@ -251,9 +263,9 @@ CHANGES: tuple[Change, ...] = (
         "extra_buffer under speculation.",
         strategies=("no_buffer", "extra_buffer"),
         strategy_flag="--mamba-scheduler-strategy",
-        base_slots=5,
+        slots_unused=2,
     ),
-    _since("0.5.8", "no_buffer is S = 3 again.", base_slots=3),
+    _since("0.5.8", "no_buffer is S = 3 again.", slots_unused=0),
     _since(
         "0.5.8",
         "Draft states come off rest on every path, for the requests of one attention-DP rank; in 0.5.7 on the ratio "
@@ -288,6 +300,11 @@ CHANGES: tuple[Change, ...] = (
         "0.5.9",
         "Speculation with no_buffer turns the radix cache off (S = 1); until then it runs.",
         no_buffer_speculates="without the radix cache",
+    ),
+    _since(
+        "0.5.9",
+        "Conv windows of drafts are whole in a boot log of 0.5.8; how they are allocated from here on was not read.",
+        draft_windows="not known",
     ),
     _since(
         "0.5.10",
@@ -373,6 +390,12 @@ CHANGES: tuple[Change, ...] = (
         "0.5.14",
         "--disaggregation-decode-extra-slots is new; its default follows --max-running-requests, not the real limit.",
         decode_extra_flag=True,
+    ),
+    _since(
+        "0.5.15",
+        "What the conv windows of a request's drafts share is allocated once, but for KDA; in a boot log of this "
+        "release, and not read in those since 0.5.9.",
+        draft_windows="overlapping once",
     ),
     _since("0.5.15", "--dcp-size is new; --enable-linear-replayssm (decode) is new.", dcp=True, decode_ring=True),
     _since(

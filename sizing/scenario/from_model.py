@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sizing.basics.dtypes import STATE_ITEMSIZE, KvDtype, StateDtype
-from sizing.basics.step import Step
 from sizing.basics.units import count, number
+from sizing.basics.working_step import Step
 from sizing.memory.weights.table import ROWS
 from sizing.models.catalogue import Entry, catalogue, entry
 from sizing.models.geometry import (
@@ -26,6 +26,7 @@ from sizing.models.pipeline import charged_bytes, most_kv_layers, stages
 from sizing.models.reading import read_config
 from sizing.models.refusal import ModelRefusedError
 from sizing.models.summary import layers_in_words
+from sizing.releases.architectures import INDEX_PAGE_KEYS
 from sizing.releases.rules import LATEST, Release, Rules, rules_of
 from sizing.specification import token_equiv
 
@@ -52,7 +53,6 @@ FILLED = (
     "ring_bytes_per_position",
     "side_bytes_per_slot",
 )
-INDEX_PAGE_KEYS = 64
 DEFAULT_KERNEL = 4  # the width of nearly every short convolution; counts only where there is one
 
 
@@ -173,7 +173,7 @@ def filled(model: str | Geometry, widths: Widths) -> Mapping[str, Any]:
     found = {
         "family": _family(geometry),
         "attention": geometry.attention,
-        "kv_heads": geometry.kv_heads if geometry.attention == "GQA" else None,
+        "kv_heads": geometry.gqa_heads,
         "architecture": geometry.architecture or "",
         "index_page_tokens": _index_page(geometry),
         "state_bytes_per_slot": charged_bytes(geometry, whole.total, across),

@@ -25,14 +25,22 @@ from sizing.basics.dtypes import KV_ITEMSIZE, STATE_ITEMSIZE, KvDtype, StateDtyp
 from sizing.basics.problems import Problem, from_validation, shown
 from sizing.basics.units import count, stated_ratio_text, tokens_from_text, ungrouped
 from sizing.memory.loaded import OWN_DRAFTS
-from sizing.models.geometry import Geometry
+from sizing.models.geometry import DEFAULT_RING_LENGTH, Geometry
 from sizing.models.kv import SWA_FULL_TOKENS_RATIO
 from sizing.models.refusal import ModelRefusedError
 from sizing.releases.flags import has_flag
 from sizing.releases.rules import LATEST, Release, rules_of
 from sizing.scenario.from_model import FILLED, INKLING_RATIO, Widths, filled
 from sizing.scenario.registry import Condition, Group, Input, Kind, Widget
-from sizing.scenario.rest import OWN_DEPLOYMENT, STATED_SOURCES, Checkpoint, RestSource, gpu_named, rest_of
+from sizing.scenario.rest import (
+    EXAMPLE_REST_GIB,
+    OWN_DEPLOYMENT,
+    STATED_SOURCES,
+    Checkpoint,
+    RestSource,
+    gpu_named,
+    rest_of,
+)
 
 Strategy = Literal["auto", "extra_buffer", "extra_buffer_lazy", "no_buffer"]
 SplitMode = Literal["ratio", "balanced", "pin"]
@@ -242,7 +250,7 @@ class Scenario(BaseModel):
         "What both pools share on one rank: free memory when the pools are sized, less the slack of "
         "--mem-fraction-static. From a boot log: `Load weight end` avail minus `Load weight begin` avail "
         "x (1 - mem_fraction_static). The log's `avail mem` alone still contains that slack. Left empty: for the "
-        "worked example 28.529 GiB; with a GPU chosen, an estimate; else unknown.",
+        f"worked example {EXAMPLE_REST_GIB} GiB; with a GPU chosen, an estimate; else unknown.",
         group="Deployment",
         widget="own",
         unit="GiB per rank",
@@ -597,7 +605,7 @@ class Scenario(BaseModel):
         no_flag="Two switches set it.",
     )
     linear_replayssm_cache_len: Whole = _input(
-        16,
+        DEFAULT_RING_LENGTH,
         "Ring length",
         "Positions in a ReplaySSM ring.",
         group="Speculation",

@@ -16,21 +16,21 @@ from pathlib import Path
 
 from sizing.bootlog.text import Progress
 from sizing.server.facts import RankFacts, ServerFacts, facts_of
-from sizing.server.reading import said_in, said_in_file
+from sizing.server.reading import reading_of, reading_of_file
 
 __all__ = ["RankFacts", "ServerFacts", "read_server", "read_server_chunks", "read_server_file"]
 
 
 def read_server(text: str) -> ServerFacts | None:
     """What a text says of a running server; None where it says nothing. Raises nothing."""
-    return facts_of(said_in([text.encode("utf-8", "replace")]))
+    return facts_of(reading_of([text.encode("utf-8", "replace")]))
 
 
 def read_server_chunks(chunks: Iterable[bytes], progress: Progress | None = None) -> ServerFacts | None:
     """The same of chunks of bytes, plain or gzip; `progress` is called with the bytes taken so far."""
-    return facts_of(said_in(chunks, progress))
+    return facts_of(reading_of(chunks, progress))
 
 
 def read_server_file(path: Path, progress: Progress | None = None) -> ServerFacts | None:
     """The same of a file. Raises OSError where it cannot be read."""
-    return facts_of(said_in_file(path, progress))
+    return facts_of(reading_of_file(path, progress))

@@ -16,13 +16,13 @@ from sizing.basics.units import count
 from sizing.bootlog.log import not_all_read
 from sizing.bootlog.measure import Measured
 from sizing.engine.request_slots import RequestSlots
-from sizing.engine.slots_per_request import POSSIBLE
+from sizing.engine.slots_per_request import possible_slots
 from sizing.server import measured
 from sizing.server.batches import Retraction
 from sizing.server.columns import Key, Table
 from sizing.server.measured import First, LimitKind, Peaks, Point, Shares
-from sizing.server.reading import Ended, Said
-from sizing.server.said import InfoRank, ServerInfo
+from sizing.server.reading import Ended, ServerReading
+from sizing.server.server_info import InfoRank, ServerInfo
 from sizing.server.tables import in_time
 from sizing.server.unified_lines import UnifiedPool
 
@@ -152,7 +152,7 @@ def frame(facts: ServerFacts) -> "DataFrame":
     return frame_of(columns)
 
 
-def facts_of(said: Said) -> ServerFacts | None:
+def facts_of(said: ServerReading) -> ServerFacts | None:
     """The facts of what was read; None where the text says nothing of a running server."""
     if said.is_empty:
         return None
@@ -175,7 +175,7 @@ def _worth(rank: RankFacts) -> tuple[bool, bool, float, int]:
     return (rank.peaks.state is not None, rank.shares is not None, waited, rank.samples)
 
 
-def _formats(said: Said, ranks: tuple[RankFacts, ...]) -> Iterator[Format]:
+def _formats(said: ServerReading, ranks: tuple[RankFacts, ...]) -> Iterator[Format]:
     if said.infos:
         yield "server_info"
     for rank in ranks:
@@ -200,7 +200,7 @@ class _Group(NamedTuple):
     """Those that tell what holds: decode lines where there are any."""
 
 
-def _groups(said: Said) -> Iterator[_Group]:
+def _groups(said: ServerReading) -> Iterator[_Group]:
     lines: dict[tuple[str, str], dict[str, Table]] = {}
     for key in said.tables.keys:
         if key.kind in ("decode", "prefill"):
@@ -229,7 +229,7 @@ def _dp(rank: str) -> str:
     return first if first.startswith("DP") else ""
 
 
-def _ranks(said: Said, info: ServerInfo | None, unified: bool) -> Iterator[RankFacts]:
+def _ranks(said: ServerReading, info: ServerInfo | None, unified: bool) -> Iterator[RankFacts]:
     for group in _groups(said):
         yield _rank(said, group, _inner(info, group.rank), info, unified)
 
@@ -242,7 +242,9 @@ def _inner(info: ServerInfo | None, rank: str) -> InfoRank | None:
     return info.ranks[int(number)] if number and int(number) < len(info.ranks) else info.ranks[0]
 
 
-def _rank(said: Said, group: _Group, inner: InfoRank | None, info: ServerInfo | None, unified: bool) -> RankFacts:
+def _rank(
+    said: ServerReading, group: _Group, inner: InfoRank | None, info: ServerInfo | None, unified: bool
+) -> RankFacts:
     gauges = said.gauges.get(Key(group.format, group.source, group.rank), {})
     exact = group.format == "metrics"
     # Under unified memory the shares are of the whole buffer's slots: K is not known from them.
@@ -252,7 +254,7 @@ def _rank(said: Said, group: _Group, inner: InfoRank | None, info: ServerInfo | 
     limit, limit_from = _limit(group, inner, gauges)
     S, kind = _reserved(slots, between, limit, info)
     weight = measured.weights(group.steady)
-    held = measured.held(group.steady, weight, limit, kind)
+    held = measured.what_held(group.steady, weight, limit, kind)
     retraction_lines = _retractions(said, group)
     return RankFacts(
         source=group.source,
@@ -296,7 +298,7 @@ def _slots(group: _Group, inner: InfoRank | None, between: Measured | None, of_b
     return measured.whole_between(between) if counted is None else counted
 
 
-def _static_slots(said: Said) -> int | None:
+def _static_slots(said: ServerReading) -> int | None:
     """K of the static solve as the lines of the buffer say it; None where they differ."""
     given = {pool.slots for pool in said.pools if pool.slots is not None}
     return next(iter(given)) if len(given) == 1 else None
@@ -315,7 +317,7 @@ def _reserved(
     slots: int | None, between: Measured | None, limit: int | None, info: ServerInfo | None
 ) -> tuple[int | None, LimitKind | None]:
     """S, and what the limit is: K // S of some S that there is, or less than the state pool admits."""
-    possible: tuple[int, ...] = (1,) if info and info.settings.disable_radix_cache else POSSIBLE
+    possible = possible_slots(radix_cache=False if info and info.settings.disable_radix_cache else None)
     ends = (slots, slots) if slots is not None else (between.low, between.high) if between else None
     if ends is None or limit is None:
         return None, None
@@ -327,7 +329,7 @@ def _reserved(
     return None, "cap"
 
 
-def _retractions(said: Said, group: _Group) -> list[Retraction]:
+def _retractions(said: ServerReading, group: _Group) -> list[Retraction]:
     """The lines of this attention-DP rank: each of its TP ranks may print them, so those of the one with most count."""
     if group.format != "batch lines":
         return []
@@ -339,7 +341,7 @@ def _retractions(said: Said, group: _Group) -> list[Retraction]:
     return max(of_rank, key=len, default=[])
 
 
-def _retracted(said: Said, group: _Group, lines: list[Retraction]) -> int:
+def _retracted(said: ServerReading, group: _Group, lines: list[Retraction]) -> int:
     if group.format == "batch lines":
         return sum(line.requests for line in lines)
     counter = said.retracted.get(Key(group.format, group.source, group.rank), [])
@@ -349,7 +351,7 @@ def _retracted(said: Said, group: _Group, lines: list[Retraction]) -> int:
     return round(sum(now - last if now >= last else now for (_, last), (_, now) in pairwise(counter)))
 
 
-def _problems(said: Said, unified: bool) -> Iterator[Problem]:
+def _problems(said: ServerReading, unified: bool) -> Iterator[Problem]:
     yield from not_all_read(broken=said.broken, too_long=said.too_long)
     if said.tables.kept_of > 1:
         yield _problem(f"There are more lines than are kept: one of {count(said.tables.kept_of)} counts in shares.")

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 from sizing.basics.dtypes import KV_ITEMSIZE, KvDtype
 from sizing.basics.problems import RefusedError
-from sizing.basics.search import turn
+from sizing.basics.search import turning_point
 from sizing.basics.units import count
 from sizing.bootlog.diagnosis import Diagnosis, diagnose, named_model
 from sizing.bootlog.facts import Facts
 from sizing.bootlog.gather import facts_of
 from sizing.bootlog.inputs import LOG, whole_elements
-from sizing.bootlog.joined import joined
 from sizing.bootlog.log import Boot, read_text
+from sizing.bootlog.log_and_command import joined
 from sizing.bootlog.measure import Measured, share
 from sizing.command import Command
 from sizing.engine.pools import Pools, pools_from_slots
@@ -27,7 +27,7 @@ from sizing.releases.rules import rules_of
 from sizing.scenario.inputs import MAX_REST_GIB, Scenario
 from sizing.scenario.rest import for_bytes_alone
 from sizing.server.facts import ServerFacts
-from sizing.server.said import ServerInfo
+from sizing.server.server_info import ServerInfo
 
 TOLD = "running server"
 LEAST_GIB = -64.0  # from where on rest is looked for
@@ -230,7 +230,7 @@ def rest_that_gives(scenario: Scenario, slots: int, rows: int) -> Measured | Non
 
 def _first(holds: Callable[[float], bool]) -> float | None:
     """The least rest [GiB] from which on something holds; None where it never does."""
-    found = turn(LEAST_GIB, float(MAX_REST_GIB), holds)
+    found = turning_point(LEAST_GIB, float(MAX_REST_GIB), holds)
     return found and found[1]
 
 

@@ -169,7 +169,7 @@ def slots_of_scrapes(table: Table) -> int | None:
     return round(float(known[-1])) if len(known) else None
 
 
-class Held(NamedTuple):
+class WhatHeld(NamedTuple):
     """Of the rows that tell running and waiting, in which of them what held."""
 
     known: "NDArray[np.bool_]"
@@ -189,7 +189,7 @@ class Held(NamedTuple):
         return float(self.weight[getattr(self, name)].sum()) / float(self.weight.sum())
 
 
-def held(table: Table, weight: Table, limit: int | None, kind: LimitKind | None) -> Held | None:
+def what_held(table: Table, weight: Table, limit: int | None, kind: LimitKind | None) -> WhatHeld | None:
     """What held when, with the most requests that run and what sets it; None where no row tells running and waiting."""
     running, queued = column(table, "running"), column(table, "queued")
     known = ~np.isnan(running) & ~np.isnan(queued)
@@ -204,7 +204,7 @@ def held(table: Table, weight: Table, limit: int | None, kind: LimitKind | None)
     state_full = (by_rows & (kind == "state")) | (state >= FULL)
     by_state, by_cap = waiting & state_full, waiting & at_limit & ~state_full
     by_kv = waiting & ~by_state & ~by_cap & (kv >= BLOCKED_FROM)
-    return Held(
+    return WhatHeld(
         known=known,
         weight=weight,
         state=by_state,
@@ -217,12 +217,12 @@ def held(table: Table, weight: Table, limit: int | None, kind: LimitKind | None)
     )
 
 
-def shares(found: Held) -> Shares:
+def shares(found: WhatHeld) -> Shares:
     """What kept requests waiting, as shares of the time."""
     return Shares(*(found.share(name) for name in Shares._fields))
 
 
-def first_full(table: Table, found: Held) -> First | None:
+def first_full(table: Table, found: WhatHeld) -> First | None:
     """Which pool had no room first; None where neither ever was full."""
     times = column(table, "time")[found.known]
     begins: dict[Pool, int] = {}

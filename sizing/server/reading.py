@@ -15,7 +15,7 @@ from sizing.bootlog.text import MAX_BYTES, Progress, Reader, chunks_of
 from sizing.server.batches import MAX_BEFORE, RETRACT, Batch, Retraction, Usual, lines_of, time_in, usual_lines
 from sizing.server.columns import Key, Row
 from sizing.server.metrics import Metrics, Scrape
-from sizing.server.said import MAX_JSON, WORDS, ServerInfo, read_json
+from sizing.server.server_info import MAX_JSON, WORDS, ServerInfo, read_json
 from sizing.server.tables import Tables
 from sizing.server.unified_lines import POOL_WORDS, UnifiedPool, UnifiedReader, whole_lines
 
@@ -73,7 +73,7 @@ class Ended(NamedTuple):
     time: float
 
 
-class Said(NamedTuple):
+class ServerReading(NamedTuple):
     """Everything that a text says of a running server, as it was read."""
 
     tables: Tables
@@ -97,7 +97,7 @@ class Said(NamedTuple):
         return not (self.infos or self.ends or self.pools or self.retractions or self.tables.keys)
 
 
-def said_in(chunks: Iterable[bytes], progress: Progress | None = None) -> Said:
+def reading_of(chunks: Iterable[bytes], progress: Progress | None = None) -> ServerReading:
     """What chunks of bytes say, plain or gzip. Raises nothing but what the chunks raise."""
     reader, taken = Reader(chunks, progress), Taken()
     for text in pieces(reader.blocks()):
@@ -105,9 +105,9 @@ def said_in(chunks: Iterable[bytes], progress: Progress | None = None) -> Said:
     return taken.done(reader)
 
 
-def said_in_file(path: Path, progress: Progress | None = None) -> Said:
+def reading_of_file(path: Path, progress: Progress | None = None) -> ServerReading:
     """The same of a file. Raises OSError where it cannot be read."""
-    return said_in(chunks_of(path), progress)
+    return reading_of(chunks_of(path), progress)
 
 
 def pieces(blocks: Iterable[bytes]) -> Iterator[str]:
@@ -157,12 +157,12 @@ class Taken:
             self._take_part(part, usual if len(parts) == 1 else None)
         return False
 
-    def done(self, reader: "Reader | Texts") -> Said:
+    def done(self, reader: "Reader | Texts") -> ServerReading:
         """Everything, with how the reader of the bytes ended."""
         self._close_answer()
         for scrape in self._metrics.close():
             self._add(scrape)
-        return Said(
+        return ServerReading(
             tables=self._tables,
             retractions=self._retractions,
             retracted=self._retracted,

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from sizing.basics.problems import RefusedError
-from sizing.basics.search import turn
+from sizing.basics.search import turning_point
 from sizing.bootlog.diagnosis import Diagnosis, diagnose, named_model
 from sizing.bootlog.inputs import LOG
-from sizing.bootlog.joined import joined
 from sizing.bootlog.log import Boot
+from sizing.bootlog.log_and_command import joined
 from sizing.bootlog.measure import Measured
 from sizing.command import Command
 from sizing.engine.rank import rank_of
@@ -121,8 +121,8 @@ def _rest(scenario: Scenario, pool: UnifiedPool) -> Measured | None:
     if made(MAX_REST_GIB).config_total_bytes is None:  # made of whole tokens: any rest between two of them
         found = rest_that_gives(scenario, slots, pool.label // scenario.dcp_size)
     else:
-        first = turn(LEAST_GIB, MAX_REST_GIB, lambda rest: made(rest).total_bytes >= total)
-        beyond = turn(LEAST_GIB, MAX_REST_GIB, lambda rest: made(rest).total_bytes > total)
+        first = turning_point(LEAST_GIB, MAX_REST_GIB, lambda rest: made(rest).total_bytes >= total)
+        beyond = turning_point(LEAST_GIB, MAX_REST_GIB, lambda rest: made(rest).total_bytes > total)
         if first is None or beyond is None or first[1] >= beyond[1]:
             return None
         found = Measured((first[1] + beyond[1]) / 2, first[1], beyond[1])

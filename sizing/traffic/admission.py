@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sizing.traffic.held import Held
+from sizing.traffic.kv_in_flight import KvInFlight
 from sizing.traffic.mix import Counts, Mix
 
 CLIP = 4096  # [tokens] SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION
@@ -45,7 +45,7 @@ class Kept(NamedTuple):
 class Admitting(NamedTuple):
     """Requests with what is kept free for them: so many of `one` and `extra` tokens must fit into KV."""
 
-    one: Held
+    one: KvInFlight
     extra: int
     """[tokens], once; it may be negative."""
 
@@ -53,7 +53,7 @@ class Admitting(NamedTuple):
 def kept_free(outputs: Counts, declared: Declared, page: int) -> Kept:
     """What is kept free for requests of these outputs [tokens], `page` the tokens of one page.
 
-    A running request is met at each step of its output equally often, as in held.py.
+    A running request is met at each step of its output equally often, as in kv_in_flight.py.
     """
     top = int(outputs.values[-1])
     longer = np.zeros(top + 1)
@@ -71,7 +71,7 @@ def kept_free(outputs: Counts, declared: Declared, page: int) -> Kept:
     return Kept(math.ceil(most) + page, math.ceil(SHARE * mean_left))
 
 
-def admitting(one: Held, mix: Mix, declared: Declared | None, page: int) -> Admitting:
+def admitting(one: KvInFlight, mix: Mix, declared: Declared | None, page: int) -> Admitting:
     """What one in flight counts for at admission: what it holds, where nothing is declared or no output is known."""
     outputs = mix.outputs
     if declared is None or outputs is None or not outputs.values[-1]:
@@ -80,4 +80,4 @@ def admitting(one: Held, mix: Mix, declared: Declared | None, page: int) -> Admi
     if not kept.each:
         return Admitting(one, kept.next)
     shares = np.concatenate((np.zeros(kept.each), one.shares))
-    return Admitting(Held(shares, one.mean + kept.each, one.deviation), kept.next - kept.each)
+    return Admitting(KvInFlight(shares, one.mean + kept.each, one.deviation), kept.next - kept.each)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sizing.traffic.duckdb_file import Opened
 from sizing.traffic.layouts import (
     CAME,
     COMPLETED,
@@ -14,8 +15,7 @@ from sizing.traffic.layouts import (
     TOTAL_INPUT,
     WAITED,
 )
-from sizing.traffic.mix import MAX_LENGTH, Said
-from sizing.traffic.opened import Opened
+from sizing.traffic.mix import MAX_LENGTH, TrafficNotice
 from sizing.traffic.rows import (
     MAX_REQUESTS,
     Clocks,
@@ -50,7 +50,7 @@ _WHOLE = "{0} >= 0 AND {0} = floor({0})"
 _CHAT = ("sglang-oai-chat", "vllm-chat", "lmdeploy-chat")
 
 
-def benchmark_requests(trace: Opened, progress: Progress | None) -> tuple[Rows, Said | None]:
+def benchmark_requests(trace: Opened, progress: Progress | None) -> tuple[Rows, TrafficNotice | None]:
     """The requests of all runs in the file, and whether they may be rounds that carry the first one's length.
 
     A request failed where successes or errors say so, else by the run's own totals. Raises TraceError.
@@ -144,7 +144,7 @@ def _check_totals(trace: Opened) -> None:
         )
 
 
-def _rounds(trace: Opened) -> Said | None:
+def _rounds(trace: Opened) -> TrafficNotice | None:
     """A warning where the inputs of a chat benchmark are those of rounds that all carry the first one's length."""
     chats = ", ".join(f"'{name}'" for name in _CHAT)
     runs = trace.connection.execute(
@@ -154,7 +154,7 @@ def _rounds(trace: Opened) -> Said | None:
     found = [run for (run,) in runs if first_turns(trace.connection.execute(query, [run]).fetchnumpy()["i"])]
     if not found:
         return None
-    return Said(
+    return TrafficNotice(
         "multi_turn",
         f"In run {found[0]:,} equal inputs follow each other, as in rounds of conversations that all carry the first "
         "round's length (SGLang's bench_serving before 0.5.21): contexts may be longer, so the lengths are a lower "

@@ -15,13 +15,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from sizing.basics.units import count
-from sizing.traffic.mix import MAX_LENGTH, Array, Buckets, Known, Mix, Said, mix_of, mix_of_lengths
+from sizing.traffic.mix import MAX_LENGTH, Array, Buckets, Known, Mix, TrafficNotice, mix_of, mix_of_lengths
 from sizing.traffic.trace_file import TraceFile
 
 _Within = Literal["middle", "apart", "close"]  # how the requests of one bucket differ
 QUANTILES = (Fraction(1, 2), Fraction(19, 20), Fraction(99, 100))
 MAX_REQUESTS = 2**31 - 1  # as many as one row of a histogram of lengths counts
-_CUMULATIVE = "the counts of le are cumulative"
+CUMULATIVE = "the counts of le are cumulative"
 
 
 class Histogram(NamedTuple):
@@ -69,7 +69,7 @@ def histogram_of(file: TraceFile, series: Sequence[Series], what: str, first: in
         file.fail(f"has buckets of {what} with different bounds le: give those of one model.", "columns")
     if not bounds or not math.isinf(bounds[-1]):
         file.fail(
-            f"has no bucket +Inf of {what}, so how many are longer is not known: {_CUMULATIVE}, add it.", "columns"
+            f"has no bucket +Inf of {what}, so how many are longer is not known: {CUMULATIVE}, add it.", "columns"
         )
     apart = [_apart(file, one.cumulative, what) for one in series]
     sums = [one.sum for one in series if one.sum is not None]
@@ -102,7 +102,7 @@ def _apart(file: TraceFile, cumulative: Mapping[float, float], what: str) -> lis
         if held < before:
             file.fail(
                 f"counts {count(int(held))} {what} up to le = {bound:g} and {count(int(before))} up to the bound "
-                f"below it, and {_CUMULATIVE}: add up what stands in each bucket.",
+                f"below it, and {CUMULATIVE}: add up what stands in each bucket.",
                 "columns",
             )
         found.append(int(held - before))
@@ -168,7 +168,7 @@ def _lengths(file: TraceFile, histogram: Histogram, what: str, within: _Within) 
         file.fail(
             f"has {count(open_ended)} of its {count(histogram.total)} {what} beyond the last bound of "
             f"{histogram.bounds[-2] if len(histogram.bounds) > 1 else 0:g}, and no sum that says how long they are: "
-            f"{_CUMULATIVE}; give the sum too (the _sum of /metrics), or one row a request.",
+            f"{CUMULATIVE}; give the sum too (the _sum of /metrics), or one row a request.",
             "columns",
         )
     spare = _spare(histogram, within)
@@ -244,7 +244,7 @@ def _said(mix: Callable[[_Within], Mix], known: dict[str, Known], words: str, *,
     if not summed:
         words += " No sum is given, so each bucket is taken at its middle: the mean is an estimate."
     bounds = Buckets(known, (mix("apart"), mix("close")))
-    return mix("middle")._replace(said=(Said("buckets", words),), buckets=bounds, note=words)
+    return mix("middle")._replace(said=(TrafficNotice("buckets", words),), buckets=bounds, note=words)
 
 
 def _together(one: _Lengths, other: _Lengths, *, alike: bool) -> tuple[Array, Array, Array]:

@@ -9,7 +9,7 @@ import numpy as np
 from sizing.answers.what_runs import kv_tokens_for
 from sizing.engine.pools import pools_from_slots
 from sizing.engine.rank import rank_of
-from sizing.traffic.held import Held, demand, in_steps, reach
+from sizing.traffic.kv_in_flight import KvInFlight, demand, in_steps, reach
 from sizing.traffic.mix import Array, Counts
 from sizing.traffic.running import Traffic, Way
 
@@ -45,10 +45,10 @@ def lengths(counts: Counts) -> Lengths:
     return Lengths(edges, shares, counts.values[shown], below[shown])
 
 
-def counted(one: Held, step: int) -> Held:
+def counted(one: KvInFlight, step: int) -> KvInFlight:
     """The same amounts counted in steps [tokens], for drawing."""
     shares = np.trim_zeros(in_steps(one.shares, step), "b")
-    return one if step == 1 else Held(shares, one.mean / step, one.deviation / step)
+    return one if step == 1 else KvInFlight(shares, one.mean / step, one.deviation / step)
 
 
 def _step(tokens: int, requests: int) -> int:

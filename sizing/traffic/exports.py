@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sizing.basics.frames import frame_of
-from sizing.traffic.held import Held
+from sizing.traffic.kv_in_flight import KvInFlight
 from sizing.traffic.mix import Counts, Mix
 from sizing.traffic.running import Traffic
 from sizing.traffic.words import QUANTILES
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def lengths_frame(traffic: Traffic) -> "DataFrame":
     """One row for input, output and their sum, where they are known, and one for what a request in flight holds."""
-    parts: dict[str, Counts | Held] = {**traffic.mix.parts, "held in flight": traffic.one}
+    parts: dict[str, Counts | KvInFlight] = {**traffic.mix.parts, "held in flight": traffic.one}
     figures = [figures_of(part) for part in parts.values()]
     columns = {f"{name} [tokens]": [each[name] for each in figures] for name in figures[0]}
     return frame_of({"part": list(parts), **columns})
@@ -34,8 +34,8 @@ def histogram_frame(mix: Mix) -> "DataFrame":
     )
 
 
-def figures_of(lengths: Counts | Held) -> dict[str, Any]:
+def figures_of(lengths: Counts | KvInFlight) -> dict[str, Any]:
     """Mean, quantiles and longest [tokens] by name."""
     quantiles = {f"p{round(share * 100)}": lengths.quantile(share) for share in QUANTILES}
-    longest = lengths.most if isinstance(lengths, Held) else int(lengths.values[-1])
+    longest = lengths.most if isinstance(lengths, KvInFlight) else int(lengths.values[-1])
     return {"mean": lengths.mean, **quantiles, "longest": longest}

@@ -12,6 +12,7 @@ event of locustio/locust.
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
+from sizing.traffic.duckdb_file import Place
 from sizing.traffic.layouts import (
     ENDS,
     FAILURES,
@@ -28,7 +29,6 @@ from sizing.traffic.layouts import (
     plain_name,
     timed,
 )
-from sizing.traffic.opened import Place
 
 Context = Literal["whole", "added", "added unless they grow", "by the lengths"]
 _TURN_LISTS = tuple(f'"{name}"[*]' for name in ("turns", "rounds", "conversation", "conversations", "dialog", "steps"))
@@ -347,9 +347,9 @@ def plan_of(columns: Columns, places: Mapping[str, Place]) -> Plan:
         turn=places.get(first(beside, TURNS) or ""),
         hashes=places.get(first(beside, HASHES) or ""),
         turns_in_list=f'"{start.column}"{start.lists.removeprefix("$")}'.endswith(_TURN_LISTS),
-        start=_clock(clocks, STARTS),
-        end=_clock(clocks, ENDS),
-        took=_clock(clocks, TOOK),
+        start=first(clocks, STARTS),
+        end=first(clocks, ENDS),
+        took=first(clocks, TOOK),
     )
     known = next((row for row in FORMATS if _is(row, plan, places)), None)
     if known is None:
@@ -365,10 +365,6 @@ def plan_of(columns: Columns, places: Mapping[str, Place]) -> Plan:
         end=filled.end or plan.end,
         took=filled.took or plan.took,
     )
-
-
-def _clock(clocks: Mapping[str, Clock], names: tuple[str, ...]) -> Clock | None:
-    return next((clocks[name] for name in names if name in clocks), None)
 
 
 def plan_of_format(places: Mapping[str, Place]) -> Plan | None:

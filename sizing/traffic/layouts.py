@@ -14,8 +14,10 @@ FinishedRequestStats of vllm/v1/metrics/stats.py of vllm-project/vllm.
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 PAIRS = (
     ("input_len", "output_len"),
@@ -201,8 +203,8 @@ def missing_details(columns: Sequence[str]) -> str | None:
     return "--output-details" if ONLY_SGLANG in columns else "--save-detailed"
 
 
-def first(names: dict[str, str], wanted: Iterable[str]) -> str | None:
-    """The column of the first name that there is."""
+def first(names: Mapping[str, T], wanted: Iterable[str]) -> T | None:
+    """What stands under the first name that there is, such as a column."""
     return next((names[name] for name in wanted if name in names), None)
 
 

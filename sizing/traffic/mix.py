@@ -61,7 +61,7 @@ class Spans:
 About = Literal["multi_turn", "failed_left_out", "no_output", "buckets"]
 
 
-class Said(NamedTuple):
+class TrafficNotice(NamedTuple):
     """Something that a reader of a file's numbers has to know, in the vocabulary of answers."""
 
     about: About
@@ -93,7 +93,7 @@ class Mix(NamedTuple):
     """Sentences on what was read that a reader should know; empty where there is none."""
     failed: int = 0
     """Requests of the file that failed, and are left out."""
-    said: tuple[Said, ...] = ()
+    said: tuple[TrafficNotice, ...] = ()
     """What of the note is a warning, one a code."""
     buckets: "Buckets | None" = None
     """Where a file has buckets, what it says; the histograms above are then an estimate."""

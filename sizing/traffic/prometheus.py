@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sizing.basics.problems import shown
-from sizing.traffic.buckets import Histogram, Series, histogram_of, mix_of_pair, mix_of_total
+from sizing.traffic.buckets import CUMULATIVE, Histogram, Series, histogram_of, mix_of_pair, mix_of_total
+from sizing.traffic.duckdb_file import Opened
 from sizing.traffic.layouts import PAIRS, first, plain_names
-from sizing.traffic.mix import Mix, Said
-from sizing.traffic.opened import Opened
+from sizing.traffic.mix import Mix, TrafficNotice
 from sizing.traffic.trace_file import TraceFile
 
 MAX_TEXT = 2**26  # bytes of a scrape that are read: a busy server writes some hundred kB
@@ -45,7 +45,6 @@ _SAMPLE = re.compile(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?\s*$"
 _LABEL = re.compile(r'\s*([A-Za-z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?')
 _COUNTS = ("count", "value", "cumulative", "cumulative_count", "requests", "cnt", "num", "n")
 _NAMES = ("name", "metric", "series", "kind")
-_CUMULATIVE = "the counts of le are cumulative"
 
 
 class _Sample(NamedTuple):
@@ -100,7 +99,7 @@ def read_table(trace: Opened) -> Mix:
     counts = first(names, _COUNTS)
     wanted = [names[name] for name in pair] if pair else [counts] if counts else []
     if not wanted:
-        trace.file.fail(f"has the bounds le and no counts: add a column count ({_CUMULATIVE}).", "columns")
+        trace.file.fail(f"has the bounds le and no counts: add a column count ({CUMULATIVE}).", "columns")
     for name in ("le", *wanted):
         if list(trace.names).count(name) > 1:
             trace.file.fail_twice(name)
@@ -183,7 +182,7 @@ def _mix(file: TraceFile, samples: list[_Sample]) -> Mix:
     more = _over_time(families[name], grown=grown)
     if not more:
         return mix
-    said = Said("buckets", f"{mix.said[0].words} {more}")
+    said = TrafficNotice("buckets", f"{mix.said[0].words} {more}")
     return mix._replace(said=(said,), note=said.words)
 
 

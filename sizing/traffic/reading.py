@@ -8,10 +8,10 @@ import numpy as np
 from sizing.basics.problems import shown
 from sizing.basics.units import requests_text
 from sizing.traffic.benchmarks import benchmark_requests
+from sizing.traffic.duckdb_file import Opened, Place, open_in_duckdb
 from sizing.traffic.formats import Plan, numeric_paths, plan_of, plan_of_format, texts_in, why_not
 from sizing.traffic.layouts import Columns, guess, is_benchmark, plain_name
-from sizing.traffic.mix import Array, Mix, Said, mix_of, mix_of_lengths
-from sizing.traffic.opened import Opened, Place, opened
+from sizing.traffic.mix import Array, Mix, TrafficNotice, mix_of, mix_of_lengths
 from sizing.traffic.prometheus import has_buckets, read_api, read_metrics, read_table
 from sizing.traffic.rows import Progress, Requests, Rows, rows_of
 from sizing.traffic.times import times_of
@@ -32,7 +32,7 @@ def columns_of(path: str | os.PathLike[str], *, name: str = "") -> list[str]:
     file = trace_file(path, name)
     if file.kind == "metrics":
         return []
-    with opened(file) as trace:
+    with open_in_duckdb(file) as trace:
         return list(dict.fromkeys(trace.names))
 
 
@@ -41,7 +41,7 @@ def columns_to_name(path: str | os.PathLike[str], *, name: str = "") -> list[str
     file = trace_file(path, name)
     if file.kind == "metrics":
         return []
-    with opened(file) as trace:
+    with open_in_duckdb(file) as trace:
         if is_benchmark(trace.names) or has_buckets(trace.names) or guess(trace.names).found:
             return []
         places = trace.places()
@@ -72,7 +72,7 @@ def read_trace(
     step = progress and (lambda share: progress(share * _READ))
     if file.kind == "metrics":
         return read_metrics(file)
-    with opened(file) as trace:
+    with open_in_duckdb(file) as trace:
         if given == Columns() and is_benchmark(trace.names):
             rows, warning = benchmark_requests(trace, step)
             found = Linked(rows.requests, warning)
@@ -214,9 +214,11 @@ def _noted(mix: Mix, found: Linked, failed: int) -> Mix:
     """The mix with what a reader should know of the file."""
     said = [found.said] if found.said else []
     if failed:
-        said.append(Said("failed_left_out", f"Failed, and left out: {failed:,} of {failed + mix.requests:,} requests."))
+        said.append(
+            TrafficNotice("failed_left_out", f"Failed, and left out: {failed:,} of {failed + mix.requests:,} requests.")
+        )
     if mix.outputs and mix.outputs.values[0] == 0:
         without = requests_text(mix.outputs.counts[0])
-        said.append(Said("no_output", f"Without output, and counted as one decode step each: {without}."))
+        said.append(TrafficNotice("no_output", f"Without output, and counted as one decode step each: {without}."))
     sentences = [*([found.note] if found.note else []), *(one.words for one in said)]
     return mix._replace(note=" ".join(sentences), failed=failed, said=tuple(said))

@@ -10,10 +10,10 @@ import duckdb
 import numpy as np
 
 from sizing.basics.problems import shown
+from sizing.traffic.duckdb_file import Opened, View
 from sizing.traffic.formats import ANSWERS, Clock, Plan
 from sizing.traffic.layouts import Sign
 from sizing.traffic.mix import MAX_LENGTH, Array
-from sizing.traffic.opened import Opened, View
 
 MAX_REQUESTS = 40_000_000  # rows: they stay below 2 GiB of memory, measured with tests/bench/traffic.py
 MAX_COUNT = 2**31 - 1  # of one row of a histogram

@@ -21,7 +21,7 @@ from sizing.engine.split import Split, solve_split
 from sizing.releases.flags import PIN, RATIO
 from sizing.scenario.inputs import Scenario
 from sizing.traffic.admission import Admitting, Declared, admitting
-from sizing.traffic.held import Held, demand, held, most_in_flight, needed, reach
+from sizing.traffic.kv_in_flight import KvInFlight, demand, kv_in_flight, kv_needed, most_in_flight, reach
 from sizing.traffic.mix import Mix
 
 # The model leaves out that a retracted request stands still while others go on. tests/test_traffic_replay.py replays
@@ -90,7 +90,7 @@ class Traffic(NamedTuple):
     sizing: Sizing
     """The deployment solved at the mean length of the traffic."""
     mix: Mix
-    one: Held
+    one: KvInFlight
     """What one request in flight holds."""
     risk: float
     """The share of time [-] in which KV may overflow."""
@@ -116,12 +116,12 @@ def traffic_of(scenario: Scenario, mix: Mix, risk: float, declared: Declared | N
     """
     if mix.outputs is None:
         declared = None
-    scenario, one, risks = _at_mean(for_flags(scenario), mix), held(mix.spans), around(risk)
+    scenario, one, risks = _at_mean(for_flags(scenario), mix), kv_in_flight(mix.spans), around(risk)
     sizing = solve(scenario)
     room = admitting(one, mix, declared, page_of(sizing))
     optimum = best_split(
         rank_of(scenario),
-        lambda requests: needed(room.one, requests, risks)[1] + room.extra,
+        lambda requests: kv_needed(room.one, requests, risks)[1] + room.extra,
         flag_ratio(sizing.r_star),
     )
     now = sizing.now if isinstance(sizing.now, Split) else None
@@ -145,7 +145,7 @@ def busiest_of(traffic: Traffic) -> Traffic | None:
 
 
 def _whole(split: Split, mix: Mix, risk: float) -> int:
-    carried = most_in_flight(held(mix.spans, whole=True), split.kv_tokens, (risk,), sought=split.admitted)
+    carried = most_in_flight(kv_in_flight(mix.spans, whole=True), split.kv_tokens, (risk,), sought=split.admitted)
     return min(split.admitted, carried)
 
 
@@ -167,7 +167,7 @@ def page_of(sizing: Sizing) -> int:
     return int(rank_of(sizing.scenario).page_size) * sizing.scenario.dcp_size
 
 
-def serve(split: Split, one: Held, risk: float, extra: int = 0) -> Served:
+def serve(split: Split, one: KvInFlight, risk: float, extra: int = 0) -> Served:
     """What runs of requests that hold what `one` says; `risk` is the share of time [-] in which KV may overflow, and
     `extra` tokens of it are kept free.
     """
@@ -185,7 +185,7 @@ def serve(split: Split, one: Held, risk: float, extra: int = 0) -> Served:
     )
 
 
-def _short(one: Held, requests: int, tokens: int) -> tuple[float, float]:
+def _short(one: KvInFlight, requests: int, tokens: int) -> tuple[float, float]:
     """The share of time [-] in which so many want more than `tokens`, and how much more in the mean then [tokens]."""
     if one.deviation == 0:  # no chance in it, and so small a deviation would ask for the longest transforms
         more = max(requests * one.most - tokens, 0)
@@ -202,7 +202,7 @@ def _ways(sizing: Sizing, optimum: Optimum | None, mix: Mix, risk: float, declar
         ("best for this traffic", *_best(sizing, optimum)),
         ("r* of the mean length", f"{RATIO} {ratio_text(flag_ratio(sizing.r_star))}", sizing.balanced),
     )
-    room = admitting(held(mix.spans), mix, declared, page_of(sizing)) if declared else None
+    room = admitting(kv_in_flight(mix.spans), mix, declared, page_of(sizing)) if declared else None
     return tuple(
         _way(name, flag, split, mix, risk, room) for name, flag, split in found if flag and isinstance(split, Split)
     )
@@ -223,15 +223,15 @@ def _best(sizing: Sizing, optimum: Optimum | None) -> tuple[str | None, Split | 
 
 
 def _way(name: WayName, flag: str, split: Split, mix: Mix, risk: float, room: Admitting | None) -> Way:
-    longer, outputs = held(mix.tail_doubled), mix.outputs_doubled
+    longer, outputs = kv_in_flight(mix.tail_doubled), mix.outputs_doubled
     return Way(
         name=name,
         flag=flag,
         split=split,
-        now=serve(split, held(mix.spans), risk),
+        now=serve(split, kv_in_flight(mix.spans), risk),
         admitting=serve(split, room.one, risk, room.extra) if room else None,
         tail_doubled=serve(split, longer, risk),
-        outputs_doubled=serve(split, held(outputs), risk) if outputs else None,
+        outputs_doubled=serve(split, kv_in_flight(outputs), risk) if outputs else None,
     )
 
 

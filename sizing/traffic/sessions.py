@@ -12,15 +12,14 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from sizing.answers.optimum import most_by_state
+from sizing.answers.optimum import counts_tried
 from sizing.answers.what_runs import kv_tokens_for
 from sizing.basics.search import last_that_holds
 from sizing.engine.pools import pools_from_slots
 from sizing.engine.rank import asking, rank_of
 from sizing.engine.requests import asked_divisor
 from sizing.engine.slots import pin_from_slots, pin_is_ignored
-from sizing.scenario.inputs import MAX_REQUESTS
-from sizing.traffic.held import needed
+from sizing.traffic.kv_in_flight import kv_needed
 from sizing.traffic.running import Traffic, Way, around
 from sizing.traffic.workload import Workload
 
@@ -82,7 +81,7 @@ def residency(traffic: Traffic, way: Way, workload: Workload) -> Residency:
 
     def together(requests: int) -> bool:
         held_slots, left = slots_of(requests) + sessions * slots, split.kv_tokens - sessions * tokens
-        return held_slots <= split.slots and left >= needed(traffic.one, requests, risks)[1]
+        return held_slots <= split.slots and left >= kv_needed(traffic.one, requests, risks)[1]
 
     return Residency(
         sessions=sessions,
@@ -103,10 +102,10 @@ def room(traffic: Traffic, workload: Workload) -> Room | None:
     sessions, slots, tokens = _each(traffic, workload)
     if pin_is_ignored(rank.resolved):
         return None
-    wanted = np.arange(1, min(most_by_state(rank), MAX_REQUESTS // asked_divisor(rank.resolved)) + 1)
+    wanted = counts_tried(rank)
     kept = np.asarray(rank.request_slots.slots(wanted, spare=True)) + sessions * slots
     left = kv_tokens_for(pools_from_slots(asking(rank, wanted), kept), wanted) - sessions * tokens
-    runs = last_that_holds(0, len(wanted), lambda C: C == 0 or int(left[C - 1]) >= needed(traffic.one, C, risks)[1])
+    runs = last_that_holds(0, len(wanted), lambda C: C == 0 or int(left[C - 1]) >= kv_needed(traffic.one, C, risks)[1])
     if runs == 0:
         return None
     pin = pin_from_slots(rank.resolved, int(kept[runs - 1]))
@@ -121,5 +120,5 @@ def _each(traffic: Traffic, workload: Workload) -> tuple[int, int, int]:
 
 
 def _tokens_left(traffic: Traffic, runs: int, kv_tokens: int) -> int:
-    used = needed(traffic.one, runs, around(traffic.risk))[1] if runs else 0
+    used = kv_needed(traffic.one, runs, around(traffic.risk))[1] if runs else 0
     return max(kv_tokens - used, 0)

@@ -13,7 +13,7 @@ import numpy as np
 
 from sizing.basics.problems import shown
 from sizing.traffic.layouts import FAILURES, SESSIONS, Columns, Sign, first, guess, plain_names
-from sizing.traffic.mix import MAX_LENGTH, Array, Mix, Said
+from sizing.traffic.mix import MAX_LENGTH, Array, Mix, TrafficNotice
 from sizing.traffic.reading import mix_of_requests
 from sizing.traffic.rows import BROKEN, EMPTY, FALSE, MAX_COUNT, MAX_REQUESTS, TRUE, Requests, value_fault
 from sizing.traffic.trace_file import Fault, TraceError, TraceFile
@@ -47,7 +47,7 @@ class Counted(NamedTuple):
                 f"Rows have a session ({shown(self.session)}) and are taken as whole contexts: where they hold what a "
                 "turn adds, the lengths are a lower bound."
             )
-            said = Said("multi_turn", words)
+            said = TrafficNotice("multi_turn", words)
         file = TraceFile(self.name, self.name, "Parquet", packed=False, size=0, head="")
         return mix_of_requests(file, Linked(Requests(inputs, outputs, self.counts), said), self.failed)
 

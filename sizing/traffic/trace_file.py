@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, NoReturn, cast
 
-from sizing.basics.files import opened
+from sizing.basics.files import GZIP, opened
 from sizing.basics.problems import shown
 
 MAX_BYTES = 2**30  # of a file and of what a .gz holds: 40 to 60 million requests as CSV
@@ -22,7 +22,6 @@ _GIVE = "give CSV, JSON (one object a line, or a list) or Parquet"
 Kind = Literal["CSV", "JSON", "Parquet", "metrics"]
 # Prometheus text: a comment on a metric, or a name, labels in braces and a number. A CSV header has no such first line.
 _METRICS = re.compile(r"# (HELP|TYPE) |[A-Za-z_:][\w:]*(\{[^\n]*\})?[ \t]+[-+.\d][-+.\deE]*([ \t]+\d+)?[ \t]*\r?(\n|$)")
-_PACKED = b"\x1f\x8b"  # gzip
 _OTHERS = {  # by their first bytes
     b"PK\x03\x04": "is a ZIP archive: unpack it and give the file in it.",
     b"\x28\xb5\x2f\xfd": "is packed with zstd: unpack it, or pack it with gzip.",
@@ -104,7 +103,7 @@ def _looked_at(file: Path, found: TraceFile) -> TraceFile:
         if size > MAX_BYTES:
             found.fail(_too_large(f"is {size / 2**30:.1f} GiB", found.name), "too_large")
         head = raw.read(_PEEK)
-    packed = head.startswith(_PACKED)
+    packed = head.startswith(GZIP)
     if packed:
         size, head = _unpacked(file, found)
     for magic, sentence in _OTHERS.items():

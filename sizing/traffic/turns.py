@@ -11,7 +11,7 @@ import numpy as np
 
 from sizing.basics.problems import shown
 from sizing.traffic.formats import Context
-from sizing.traffic.mix import MAX_LENGTH, Array, Said
+from sizing.traffic.mix import MAX_LENGTH, Array, TrafficNotice
 from sizing.traffic.rows import Requests, Rows, Turns
 from sizing.traffic.trace_file import TraceFile
 
@@ -25,7 +25,7 @@ class Linked(NamedTuple):
     """Requests with the contexts of their turns, and what there is to say."""
 
     requests: Requests
-    said: Said | None
+    said: TrafficNotice | None
     note: str = ""
 
 
@@ -64,7 +64,7 @@ def linked(
         contexts[order] = _added_up(file, session, inputs, outputs)
         return Linked(
             Requests(contexts, requests.outputs, None),
-            Said(
+            TrafficNotice(
                 "multi_turn",
                 f"{of} that hold what a turn adds: the context of each is what came before plus what it adds. Taken as "
                 f"they stand (--turns whole) their mean would be {(inputs + outputs).mean():,.0f} tokens.",
@@ -76,7 +76,7 @@ def linked(
     }[held]
     return Linked(
         requests,
-        Said("multi_turn", f"{of}, {why}: taken as they stand, {_LOWER} (--turns added adds the turns up)."),
+        TrafficNotice("multi_turn", f"{of}, {why}: taken as they stand, {_LOWER} (--turns added adds the turns up)."),
     )
 
 

@@ -12,7 +12,7 @@ from sizing.explain.launch_flags import pin_words
 from sizing.explain.unified_memory import static_alone
 from sizing.scenario.rest import condition
 from sizing.traffic.admission import CLIP, SHARE, kept_free
-from sizing.traffic.held import Held
+from sizing.traffic.kv_in_flight import KvInFlight
 from sizing.traffic.mix import Counts, Mix
 from sizing.traffic.running import LONG, MODEL_ERROR, Served, Traffic, Way, WayName, busiest_of, page_of
 from sizing.traffic.sessions import Residency, Room
@@ -223,7 +223,7 @@ def _length_row(name: str, counts: Counts) -> tuple[str, ...]:
     return (name, count(round(counts.mean)), *quantiles, count(int(counts.values[-1])))
 
 
-def _held_cells(one: Held) -> tuple[str, ...]:
+def _held_cells(one: KvInFlight) -> tuple[str, ...]:
     return (count(round(one.mean)), *(count(one.quantile(share)) for share in QUANTILES), count(one.most))
 
 

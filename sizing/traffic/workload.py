@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from sizing.basics.problems import Problem, from_validation
+from sizing.basics.problems import Problem, from_link, from_validation
 from sizing.scenario.inputs import MAX_L, MAX_REQUESTS, Tokens, Whole
 from sizing.traffic.admission import Declared
 from sizing.traffic.mix import Mix
@@ -109,5 +109,4 @@ def workload_from_query(text: str) -> Workload | list[Problem]:
     try:
         return Workload.model_validate_json(text[:MAX_LENGTH])
     except ValidationError as error:
-        faults = [problem.sentence for problem in from_validation(error, LABELS)]
-        return [Problem(where=PARAMETER, sentence=f"In the link, of the traffic: {fault}") for fault in faults]
+        return from_link(error, LABELS, PARAMETER, "traffic")

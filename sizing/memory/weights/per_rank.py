@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sizing.memory.weights.pieces import Piece
 from sizing.memory.weights.table import ASK, Counted, Embedding
 from sizing.memory.weights.variants import FOUR_BIT, VARIANTS, Variant
-from sizing.models.geometry import MAX_RANKS
+from sizing.models.fields import MAX_RANKS
 from sizing.models.pipeline import stages
 from sizing.models.refusal import ModelRefusedError
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from sizing.memory.weights import conv, gdn, kda, mamba2
 from sizing.memory.weights.pieces import Piece
 from sizing.models.families import WRAPPERS
-from sizing.models.fields import Fields, checked_object, parse
+from sizing.models.fields import Fields, object_of
 from sizing.models.geometry import Geometry
 from sizing.models.reading import read_config
 from sizing.models.refusal import ModelRefusedError
@@ -90,7 +90,7 @@ def count(config: str | bytes | Mapping[str, object]) -> Counted:
 
 def fields_of(config: str | bytes | Mapping[str, object]) -> tuple[Fields, Fields]:
     """The outer fields of a config.json, and the language model's: the same where there is no wrapper."""
-    values = parse(config) if isinstance(config, str | bytes) else checked_object(config)
+    values = object_of(config)
     outer = Fields(values)
     wrapper = WRAPPERS.get(outer.text("model_type") or "")
     return outer, outer.inner(wrapper.field) if wrapper and outer.has(wrapper.field) else outer

@@ -33,7 +33,7 @@ DEVIATIONS = 6  # above the mean: where the first transform ends; it is widened 
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class KvInFlight:
     """What one request in flight holds; compared by identity, so that what follows from it can be remembered."""
 
     shares: Array
@@ -54,7 +54,7 @@ class Held:
 
 
 @lru_cache(maxsize=32)
-def held(spans: Spans, *, whole: bool = False) -> Held:
+def kv_in_flight(spans: Spans, *, whole: bool = False) -> KvInFlight:
     """What a request in flight holds: part-way through its output, or at its `whole` length."""
     if whole or spans.starts is None or spans.in_step:
         return _held(_dense(spans.whole, int(spans.whole.values[-1])))
@@ -70,13 +70,13 @@ def _dense(counts: Counts, top: int) -> Array:
     return found
 
 
-def _held(weights: Array) -> Held:
+def _held(weights: Array) -> KvInFlight:
     shares = weights / weights.sum()
     tokens = np.arange(len(shares))
     if np.count_nonzero(shares) == 1:
-        return Held(shares, float(len(shares) - 1), 0.0)
+        return KvInFlight(shares, float(len(shares) - 1), 0.0)
     mean = float(shares @ tokens)
-    return Held(shares, mean, float(np.sqrt(shares @ (tokens - mean) ** 2)))
+    return KvInFlight(shares, mean, float(np.sqrt(shares @ (tokens - mean) ** 2)))
 
 
 class Demand(NamedTuple):
@@ -98,13 +98,13 @@ class Demand(NamedTuple):
         return float((1 - self.below[tokens // self.step :]).sum()) * self.step
 
 
-def reach(one: Held, requests: int) -> int:
+def reach(one: KvInFlight, requests: int) -> int:
     """KV [tokens] that so many in flight hardly ever exceed."""
     usual = requests * one.mean + DEVIATIONS * one.deviation * math.sqrt(requests)
     return int(min(usual, requests * one.most))
 
 
-def demand(one: Held, requests: int, tokens: int) -> Demand:
+def demand(one: KvInFlight, requests: int, tokens: int) -> Demand:
     """KV in use by `requests` in flight, up to at least `tokens`."""
     widest, step = min(tokens / STEPS, one.deviation * COARSEST), 1
     while step * 2 <= widest or tokens // step >= MOST_STEPS:
@@ -113,7 +113,7 @@ def demand(one: Held, requests: int, tokens: int) -> Demand:
 
 
 @lru_cache(maxsize=64)
-def _counted(one: Held, step: int) -> Array:
+def _counted(one: KvInFlight, step: int) -> Array:
     """Steps are powers of two, so few are met again and again: a long tail is counted once for each."""
     return in_steps(one.shares, step)
 
@@ -155,7 +155,7 @@ def _power(base: Array, exponent: int) -> Array:
 
 
 @lru_cache(maxsize=16384)
-def needed(one: Held, requests: int, risks: tuple[float, ...]) -> tuple[int, ...]:
+def kv_needed(one: KvInFlight, requests: int, risks: tuple[float, ...]) -> tuple[int, ...]:
     """For each risk [-] the KV [tokens] that so many in flight exceed at most so often."""
     most = requests * one.most
     if one.deviation == 0:
@@ -169,7 +169,9 @@ def needed(one: Held, requests: int, risks: tuple[float, ...]) -> tuple[int, ...
         tokens = min(tokens * 2, most)
 
 
-def most_in_flight(one: Held, tokens: int, risks: tuple[float, ...], at: int = 0, sought: int = MOST_SOUGHT) -> int:
+def most_in_flight(
+    one: KvInFlight, tokens: int, risks: tuple[float, ...], at: int = 0, sought: int = MOST_SOUGHT
+) -> int:
     """The most requests [requests per rank] that exceed `tokens` at most as often as risks[at] says, up to `sought`.
 
     That bound does not hold where all requests are of one length. One convolution gives what all risks need, so all
@@ -184,7 +186,7 @@ def most_in_flight(one: Held, tokens: int, risks: tuple[float, ...], at: int = 0
     while high - low > 1:
         turn += 1  # every fourth halves what is left: under a heavy tail the secant is poor
         near = (low + high) // 2 if turn % 4 == 0 else min(max(near, low + 1), high - 1)
-        spare = tokens - needed(one, near, risks)[at]
+        spare = tokens - kv_needed(one, near, risks)[at]
         low, high = (near, high) if spare >= 0 else (low, near)
         near += int(spare / (one.mean + spread / (2 * math.sqrt(near))))
         near += (near == low) - (near == high)

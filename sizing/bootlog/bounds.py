@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sizing.answers.optimum import best_split
 from sizing.basics.problems import RefusedError
-from sizing.basics.search import turn
+from sizing.basics.search import turning_point
 from sizing.basics.units import GIB
 from sizing.bootlog.diagnosis import Diagnosis, byte_ends
 from sizing.bootlog.facts import Facts
@@ -55,7 +55,7 @@ def rest_of_pools(facts: Facts, rank: Rank) -> tuple[float, float] | None:
     if facts.slots is None or facts.kv_rows is None:
         return None
     pools = pools_from_slots(rank, facts.slots)
-    charged = int(pools.state_bytes) + int(pools.draft_reserve_bytes)
+    charged = int(pools.charged_bytes)
     token = float(rank.token_bytes)
     kv = facts.kv_rows * token
     return (charged + kv) / GIB, (charged + kv + rank.page_size * token) / GIB
@@ -165,5 +165,5 @@ def _least_rest(rank: Rank) -> float | None:
         tried = rank._replace(rest_gib=rest)
         return bool(starts(pools_from_slots(tried, slots_taken(tried, rank.scenario.mamba_full_memory_ratio))))
 
-    found = turn(0.0, float(MAX_REST_GIB), boots)
+    found = turning_point(0.0, float(MAX_REST_GIB), boots)
     return found and found[1]

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, NoReturn
 
 from sizing.basics.dtypes import KvDtype
 from sizing.bootlog.arguments import WANTED
+from sizing.bootlog.line_records import Arguments, ArgumentsForm
 from sizing.bootlog.measure import Measured
-from sizing.bootlog.said import Arguments, ArgumentsForm
 from sizing.bootlog.settings import Settings, kv_dtype, settings_of
 from sizing.releases.rules import RELEASES, Release, at_least
 from sizing.server.columns import Key

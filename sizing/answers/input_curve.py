@@ -21,7 +21,7 @@ from sizing.scenario.inputs import MAX_L, Scenario
 OCTAVE = 16  # stops in each doubling of L: twice those of the slider, which are among them
 
 
-class Along(BaseModel):
+class InputCurve(BaseModel):
     """One input at its stops. Arrays of one shape; requests and tokens are per rank, as those of `Split` are."""
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
@@ -39,7 +39,7 @@ class Along(BaseModel):
     """Where the engine refuses to start; the numbers there mean nothing."""
 
 
-def along(scenario: Scenario, name: Literal["L", "mamba_full_memory_ratio"], at: Sequence[float]) -> Along:
+def over_input(scenario: Scenario, name: Literal["L", "mamba_full_memory_ratio"], at: Sequence[float]) -> InputCurve:
     """Solve the scenario at every stop; moving the ratio sets the split by it. Raises RefusedError like `solve`."""
     base = scenario.model_copy(update={"split": "ratio"}) if name == RATIO else scenario
     rank = rank_as_set(base)
@@ -49,7 +49,7 @@ def along(scenario: Scenario, name: Literal["L", "mamba_full_memory_ratio"], at:
     by_limit = requests_by_limit(rank, pools, L)
     requests = np.stack([np.broadcast_to(limit, values.shape) for limit in by_limit.values()])
     names = tuple(by_limit)
-    return Along(
+    return InputCurve(
         name=name,
         at=tuple(values.tolist()),
         clamp=np.broadcast_to(pools.clamp, values.shape),

@@ -6,9 +6,8 @@ from sizing.answers.carrying_settings import Want
 from sizing.answers.carrying_ways import CarryingWay
 from sizing.basics.units import count
 from sizing.explain.target_words import carrying_price
-from sizing.figures.theme import SMALL, Figure, axis, layout, line, source_axis, text
+from sizing.figures.theme import SMALL, WHOLE_COLUMN, Figure, axis, layout, line, source_axis, text
 
-CHARACTERS = 150  # of a line of inputs over the whole main column at 1440 px
 ROW = 72  # [px] of a bar with the two lines of words above it
 BAR = 0.30  # of a row
 BOTTOM, RIGHT = 76, 150  # [px] margins; what a bar runs stands in the right one where the bar is long
@@ -27,7 +26,7 @@ def ways_figure(found: Sequence[CarryingWay], wants: Sequence[Want], *, dearer: 
     title = f"{ways} that carry {count(first.requests)} at L = {count(first.L)}, the cheapest first"
     said = ["cheapest: no other flag changes; then by what it costs: speed, prefix reuse, precision"]
     said += ["strong: what the flags run; faint: the most that the way runs with another split", *held]
-    figure = layout(said, title, height=0, characters=CHARACTERS, bottom=BOTTOM, right=RIGHT)
+    figure = layout(said, title, height=0, characters=WHOLE_COLUMN, bottom=BOTTOM, right=RIGHT)
     figure["margin"] |= {"l": 24, "t": figure["margin"]["t"] + OVER}
     figure["title"]["pad"]["b"] += OVER
     figure["height"] = figure["margin"]["t"] + BOTTOM + ROW * len(found)

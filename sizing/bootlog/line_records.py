@@ -196,7 +196,7 @@ class NoSlot(NamedTuple):
     """A request found no free state slot: an assertion ended the process (running-server.md 6.5)."""
 
 
-Said = (
+LineRecord = (
     Arguments
     | WeightsBegin
     | WeightsEnd

@@ -186,10 +186,13 @@ def _spread(structure: Any, path: str, place: Place, found: dict[str, Place]) ->
 
 
 @contextmanager
-def opened(file: TraceFile) -> Iterator[Opened]:
+def open_in_duckdb(file: TraceFile) -> Iterator[Opened]:
     """Opens the file, and closes it with all that DuckDB holds; raises TraceError, also for what is read from it."""
     threads = 1 if file.kind == "JSON" and "\n" not in file.head.strip() else 2
-    with said(file), duckdb.connect(":memory:", config={"threads": threads, "memory_limit": MEMORY}) as connection:
+    with (
+        duckdb_errors(file),
+        duckdb.connect(":memory:", config={"threads": threads, "memory_limit": MEMORY}) as connection,
+    ):
         pattern = _confined(connection, file.path)
         packed = f"compression = '{'gzip' if file.packed else 'none'}'"
         if file.kind == "CSV":
@@ -235,7 +238,7 @@ def _literal(text: str) -> str:
 
 
 @contextmanager
-def said(file: TraceFile) -> Iterator[None]:
+def duckdb_errors(file: TraceFile) -> Iterator[None]:
     """What DuckDB raises, as a TraceError of one sentence."""
     try:
         yield

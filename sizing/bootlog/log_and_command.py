@@ -17,7 +17,7 @@ from sizing.bootlog.settings import LOG_INPUTS, Settings, with_inputs
 from sizing.command import Command
 from sizing.command.flags import RULES
 from sizing.models import Geometry, ModelRefusedError, state_bytes
-from sizing.releases.rules import RELEASES, Release, rules_of
+from sizing.releases.rules import LATEST, RELEASES, Release, rules_of
 from sizing.scenario.from_model import geometry_of
 from sizing.scenario.inputs import LABELS
 
@@ -203,8 +203,11 @@ def _requests(both: Facts, asked: Settings) -> Iterator[str]:
             f"--max-running-requests: {count(both.running)} run by the log, where the command's {count(cap)} would fit "
             f"both pools."
         )
-    if asked.disable_radix_cache and both.S_from == "clamp warning" and both.S not in (None, 1):
-        yield f"--disable-radix-cache: the log says {both.S} state slots per request, the command's flags make it 1."
+    if asked.disable_radix_cache and both.radix_cache:
+        off = " or ".join(sorted({str(rules_of(release).slots_radix_off) for release in both.releases or RELEASES}))
+        yield (
+            f"--disable-radix-cache: the log says {both.S} state slots per request, the command's flags make it {off}."
+        )
 
 
 def _too_few(both: Facts, asked: int) -> bool:
@@ -217,7 +220,8 @@ def _too_few(both: Facts, asked: int) -> bool:
 
 
 # What sizing may keep back of rest for images, and for their features besides [GiB] (rest-before-boot.md 3.4).
-RESERVED_GIB = (0.0, 100 / 1024, 1 + 100 / 1024)
+_CACHE_MIB, _FEATURE_MIB = rules_of(LATEST).multimodal_cache_mib, rules_of(LATEST).multimodal_feature_mib
+RESERVED_GIB = (0.0, _CACHE_MIB / 1024, (_CACHE_MIB + _FEATURE_MIB) / 1024)
 NOT_ROUNDING, NOT_ROUNDING_SPECULATION = 0.01, 0.03
 """The share of rest by which what is charged and not printed may move the sum of the pools."""
 LEAST_GIB = 0.2
@@ -242,8 +246,8 @@ def _ratio(both: Facts, asked: Settings) -> Iterator[str]:
     """K by the ratio that the command states against the printed one, without speculation (engine-sizing.md 5)."""
     ratio, rest, slot = asked.mamba_full_memory_ratio, both.rest_from_pools, both.slot_bytes
     radix = not asked.disable_radix_cache and asked.disaggregation_mode != "decode"
-    by_ratio = asked.max_mamba_cache_size is None and radix
-    if ratio is None or rest is None or slot is None or both.slots is None or both.S in (None, 1) or not by_ratio:
+    by_ratio = asked.max_mamba_cache_size is None and radix and both.radix_cache is not False
+    if ratio is None or rest is None or slot is None or both.slots is None or both.S is None or not by_ratio:
         return
     if both.draft_tokens != 0 or both.rest_from_pools_is_least or asked.attn_dp_size not in (None, 1):
         return
