@@ -11,7 +11,7 @@ from sizing.answers.recommended import applied, recommended, recommended_split
 from sizing.answers.solve import Sizing, solve
 from sizing.basics.frames import DEPLOYMENT_REQUESTS, frame_of
 from sizing.basics.problems import Refusal, RefusedError
-from sizing.basics.units import GIB, count, number, ratio_text, requests_text, rest_text, stated_ratio_text, tokens_text
+from sizing.basics.units import GIB, count, gib, ratio_text, requests_text, rest_text, stated_ratio_text, tokens_text
 from sizing.engine.resolve import resolve
 from sizing.engine.split import Split
 from sizing.scenario.inputs import FIELDS, LABELS, Scenario, named_with_unit, rest_is_given, value_text
@@ -252,6 +252,7 @@ def _to_set(found: Sizing | Refusal) -> str:
 
 RUNS = "runs at L"
 BEST = "runs with that"
+IDLE = ("state idle, per rank", "KV idle, per rank")
 _QUANTITIES = (
     RUNS,
     BEST,
@@ -259,7 +260,7 @@ _QUANTITIES = (
     "K, state slots",
     "mamba clamp",
     "KV cap at L",
-    "idle [GiB]",
+    *IDLE,
 )
 
 
@@ -283,7 +284,7 @@ def _numbers(found: Sizing | Refusal) -> dict[str, float]:
             "K, state slots": now.slots,
             "mamba clamp": of_deployment(found, now.clamp),
             "KV cap at L": of_deployment(found, now.kv_cap),
-            "idle [GiB]": (now.memory.state_idle + now.memory.kv_idle) / GIB,
+            **{name: idle / GIB for name, idle in zip(IDLE, (now.memory.state_idle, now.memory.kv_idle), strict=True)},
         }
     return numbers
 
@@ -293,8 +294,8 @@ def _cell(quantity: str, value: float | None, first: float | None, at: int) -> s
         return "refused" if quantity == RUNS else NOTHING
     if quantity == "r*":
         return ratio_text(value)
-    if quantity == "idle [GiB]":
-        return number(value)
+    if quantity in IDLE:
+        return gib(value * GIB)
     difference = int(value) - int(first) if at and first is not None else 0
     return count(int(value)) + (f" ({difference:+,})" if difference else "")
 
@@ -328,7 +329,8 @@ COLUMNS = {
     "K, state slots": "slots [slots per rank]",
     "mamba clamp": f"clamp [{DEPLOYMENT_REQUESTS}]",
     "KV cap at L": f"kv_cap [{DEPLOYMENT_REQUESTS}]",
-    "idle [GiB]": "idle [GiB per rank]",
+    IDLE[0]: "state_idle [GiB per rank]",
+    IDLE[1]: "kv_idle [GiB per rank]",
 }
 
 
