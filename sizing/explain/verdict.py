@@ -197,6 +197,7 @@ def advice(sizing: Sizing) -> tuple[Advice, ...]:
     rules = (
         _free_lever,
         _estimate,
+        _context,
         _fragile,
         _no_spare,
         _dcp,
@@ -211,7 +212,6 @@ def advice(sizing: Sizing) -> tuple[Advice, ...]:
         _precision,
         _ranks,
         _stages,
-        _context,
         _release,
     )
     return tuple(found for rule in rules if (found := rule(sizing)))
@@ -509,8 +509,8 @@ def _context(sizing: Sizing) -> Advice | None:
     if scenario.context_length < scenario.L:
         return Advice(
             topic="L is above --context-length",
-            text=f"The server accepts {count(scenario.context_length)} tokens: an average L of {count(scenario.L)} "
-            "cannot occur.",
+            text=f"The server accepts {count(scenario.context_length)} tokens: no request of L = {count(scenario.L)} "
+            "gets in. Set a shorter L, or a longer --context-length.",
         )
     if isinstance(now, Split) and now.kv_tokens < scenario.context_length:
         return Advice(
