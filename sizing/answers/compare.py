@@ -181,7 +181,7 @@ def story_of(names: tuple[str, ...], found: tuple[Sizing | Refusal, ...]) -> str
     lengths = {item.scenario.L for item in told if isinstance(item, Sizing)}
     at = f" at L = {count(lengths.pop())}" if len(lengths) == 1 else ", each at its own L"
     if any(isinstance(item, Sizing) and item.scenario.rest_source in ("estimated", *ENDS) for item in found):
-        at += f" (at the low end of estimated rest; {EXACT})"
+        at += f" (low end of an estimate; {EXACT})"
     if runs[most] == runs[least]:
         return f"{requests_text(runs[most])} run with each of {len(runs)}{at}"
     times = f": {runs[most] / runs[least]:.3g} times as many" if runs[least] else ""
@@ -207,7 +207,7 @@ def headline_of(found: tuple[Sizing | Refusal, ...]) -> str:
         least = f"{count(min(runs))} to " if min(runs) < max(runs) else ""
         many = f"{least}{requests_text(max(runs))} at once"
         if estimated:
-            many += condition(estimated[0].scenario) if len(found) == 1 else f" (rest estimated; {EXACT})"
+            many += condition(estimated[0].scenario)
     if len(found) == 1:
         return f"1 is kept: {many}"
     lengths = {item.scenario.L for item, _ in splits}

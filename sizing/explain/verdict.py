@@ -19,7 +19,7 @@ from sizing.releases.flags import PIN, REQUESTS
 from sizing.releases.rules import BLOCK_KIND, rules_of
 from sizing.scenario.from_model import draft_bytes, geometry_of
 from sizing.scenario.inputs import Scenario, widths_of
-from sizing.scenario.rest import ENDS, asked_for, condition
+from sizing.scenario.rest import ENDS, asked_for, condition, rest_of
 from sizing.specification import FRAGILE_RATIO
 
 # A choice of ours: "L is uncertain" (compute-mamba-ratio.md, Caveats, "Asymmetry") is said within a tenth of balance.
@@ -114,7 +114,8 @@ def _estimated(sizing: Sizing, band: Band) -> Verdict:
     )
     if high == 0:
         return Verdict(headline=headline, sentences=(*safe.sentences, *no_fit_words(sizing.scenario)))
-    at = f"Everything below is at the low end of rest, {rest_text(band.low_scenario.rest_gib)}."
+    low_end = rest_text(band.low_scenario.rest_gib)
+    at = f"rest is {rest_of(sizing.scenario).words}; everything below is at its low end, {low_end}."
     return Verdict(headline=headline, sentences=(at, *safe.sentences, *no_fit_words(sizing.scenario)))
 
 
