@@ -89,7 +89,7 @@ class Way(BaseModel):
     @property
     def words(self) -> str:
         """The way in one line."""
-        return f"{', '.join(self.flags) or 'as it stands'} (S = {self.S})"
+        return f"{', '.join(self.flags) or 'as set'} (S = {self.S})"
 
 
 def ways(scenario: Scenario) -> tuple[Way, ...]:
