@@ -1,8 +1,9 @@
 """Whether one setting carries wanted requests, and the setting that does: pin, ratios, request count, KV that remains.
 
 To know whether C requests fit it is enough to try the fewest slots that admit them, C x S: with more slots there is
-less KV. A request count that is enough stays; otherwise exactly C are asked for, since each one more is charged drafts
-or rings.
+less KV. (Up to 0.5.6 EAGLE adds rows of KV for each request asked, uncharged; in every catalogued model the slots of a
+request cost more than its rows.) A request count that is enough stays; otherwise exactly C are asked for, since each
+one more is charged drafts or rings.
 """
 
 from collections.abc import Sequence
