@@ -19,6 +19,7 @@ from sizing.answers.sweep import SweepInput, axis_of, sweep
 from sizing.exchange.exports import context_csv, curves_json, ratio_csv, result_csv, result_json
 from sizing.exchange.link import to_query
 from sizing.exchange.scenario_file import MAX_LENGTH, MOST, from_file, to_file
+from sizing.explain.unified_memory import static_alone, static_among
 from sizing.figures import sweep_figure, sweep_hand
 from sizing.figures.compare import compare_figure
 from sizing.scenario.inputs import changed, label
@@ -86,7 +87,7 @@ def _side_by_side(kept: tuple[Scenario, ...], scenario: Scenario) -> None:
     scenarios = at_best(every) if at == AT_BEST else every
     names, found = names_of(scenarios), solved(scenarios)
     story = story_of(names, found)
-    place.markdown(f"# {plain(story)}")
+    place.markdown(f"# {plain(story)}\n\n{plain(static_among(names, scenarios))}")
     sizings = {name: item for name, item in zip(names, found, strict=True) if isinstance(item, Sizing)}
     if sizings:
         figure = slide(compare_figure(sizings), ABOVE_FLAGS) if presented() else compare_figure(sizings, story)
@@ -210,7 +211,9 @@ def _sweep(scenario: Scenario) -> None:
     except ValueError as wrong:
         st.info(plain(str(wrong)))
     else:
-        alt = f"Requests that run over {label(x)} and {label(y)}."
+        alt = f"Requests that run over {label(x)} and {label(y)}.{static_alone(scenario)}"
+        if static := static_alone(scenario):
+            st.markdown(plain(static))
         show_figures({"sweep": (figure, alt)}, key="sweep_figures", hands={"sweep": sweep_hand(sizing, across, up)})
         if kept_box("sweep_rows", False, partial(st.toggle, "As rows, to sort, search and download")):
             data_table(sweep(scenario, across, up).frame(), key="sweep_frame")

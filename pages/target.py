@@ -19,13 +19,14 @@ from sizing import RefusedError, Scenario, solve
 from sizing.answers.carrying_settings import Want
 from sizing.answers.carrying_ways import CarryingWay, carrying_ways
 from sizing.answers.fleet import carriers
-from sizing.answers.target import Answer, aim
+from sizing.answers.target import BEST, Answer, aim
 from sizing.basics.units import count
 from sizing.exchange.link import to_query
 from sizing.explain.target_words import (
     CARRYING_COLUMNS,
     NEAR_COLUMNS,
     WAY_COLUMNS,
+    all_points,
     carrying_headline,
     carrying_numbers,
     carrying_price,
@@ -39,7 +40,6 @@ from sizing.explain.target_words import (
 from sizing.figures.carrying_ways import ways_figure
 
 FILLED_IN = "64"  # requests wanted when the page opens
-BEST = 3  # ways that stand open, and have a link to the balance page; the dearer ones are folded
 
 
 def show_target(scenario: Scenario) -> None:
@@ -115,15 +115,15 @@ def _ways(found: tuple[CarryingWay, ...], wants: list[Want]) -> None:
 
 def _instead(answer: Answer) -> None:
     """Every way with the most it runs, then the nearest points of the deployment as it stands and of each way."""
-    near = near_rows(answer)
+    near = near_rows(all_points(answer))
     told = range(len(WAY_COLUMNS)) if answer.fitting else (0, 1, 3)  # without one that fits no split is to be set
-    columns, *rows = (tuple(row[at] for at in told) for row in (WAY_COLUMNS, *way_rows(answer)))
+    columns, *rows = (tuple(row[at] for at in told) for row in (WAY_COLUMNS, *way_rows(answer, answer.rows)))
     st.markdown(
         "\n\n".join(
             (
                 "## What else could be set, on this rest",
                 table_text(columns, map(unbroken, rows)),
-                *(plain(f"Accuracy gate {at}. {gate}") for at, gate in enumerate(gates(answer), start=1)),
+                *map(plain, gates(answer.rows)),
                 "## The nearest points that fit",
                 table_text(NEAR_COLUMNS, map(unbroken, near)) if near else "No point fits on any axis.",
             )

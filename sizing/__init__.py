@@ -1,4 +1,4 @@
-"""Hybrid Pool Sizing: how to split GPU memory between the state pool and the full-KV pool in SGLang.
+"""Hybrid Pool Sizing: how to split GPU memory between the state pool and the KV pool in SGLang.
 
 >>> from sizing import Scenario, solve
 >>> sizing = solve(Scenario())

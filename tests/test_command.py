@@ -248,6 +248,29 @@ def test_what_stands_elsewhere_is_said(text: str, word: str | None) -> None:
     assert (word is None and command.elsewhere == ()) or any(word in said for said in command.elsewhere if word)
 
 
+@pytest.mark.parametrize(
+    ("text", "added"),
+    [
+        ("sglang serve {} # mine", "sglang serve {} --max-mamba-cache-size 371 # mine"),
+        (
+            "docker run i sglang serve {} --tp 8 | tee x",
+            "docker run i sglang serve {} --tp 8 --max-mamba-cache-size 371 | tee x",
+        ),
+        ('M={}\nsglang serve "$M" --tp 8', 'M={}\nsglang serve "$M" --tp 8 --max-mamba-cache-size 371'),
+        (
+            'args: ["sglang", "serve", "{}", "--tp=8"]',
+            'args: ["sglang", "serve", "{}", "--tp=8", "--max-mamba-cache-size=371"]',
+        ),
+    ],
+)
+def test_the_model_may_stand_right_behind_serve(text: str, added: str) -> None:
+    """Without --model-path, in every layout; a flag is then added behind it."""
+    command = read_command(text.format("org/Kimi-K3"))
+    assert (command.model_path, command.problems, command.elsewhere) == ("org/Kimi-K3", (), ())
+    assert rewritten(command, {"--max-mamba-cache-size": "371"}) == added.format("org/Kimi-K3")
+    assert read_command("sglang serve --tp 8").model_path is None
+
+
 def test_an_open_quote_is_said() -> None:
     """Where a flag ends is not known then."""
     (problem,) = read_command('sglang serve --model-path "m --tp 8 --mamba-full-memory-ratio 0.9').problems

@@ -352,3 +352,19 @@ def test_a_link_brings_what_is_kept(query: str, columns: str) -> None:
 def test_the_headline_says_at_which_length(L: int, said: str) -> None:
     """One L where all have it."""
     assert headline_of(solved((Scenario(), Scenario(split="balanced", L=L)))) == said
+
+
+def test_the_static_split_of_unified_memory_is_said() -> None:
+    """The page and the sheet name the scenario whose flag is set; of others nothing is said."""
+    one = Scenario(name="one buffer", page_size=1, enable_unified_memory=True)
+    page = AppTest.from_file("../app.py", default_timeout=TIMEOUT)
+    page.query_params[KEPT] = (kept_to_query((Scenario(), one)) or {})[KEPT]
+    page.run()
+    text = words(page.switch_page("pages/compare.py").run())
+    said = "--enable-unified-memory is set in one buffer, compared is the static split"
+    assert not page.exception
+    assert text.count(said) == 1
+    assert said in sheet_of(Scenario(), on=date(2026, 1, 1), kept=[Scenario(), one])
+    assert "compared is the static split" not in sheet_of(
+        Scenario(), on=date(2026, 1, 1), kept=[Scenario(), Scenario(D=4)]
+    )

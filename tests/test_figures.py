@@ -58,6 +58,8 @@ def test_crossing_figure_draws_the_curve() -> None:
     assert drawn == curve.runs.tolist()
     assert trace(figure, "marks")["x"] == [22_893]
     assert trace(figure, "hover")["customdata"][0] == [int(curve.kv_cap[0]), 51, "state pool"]
+    said = [words["text"] for words in figure["layout"]["annotations"]]
+    assert said.count("recommended: KV cap") == 1
 
 
 def test_ratio_figure_marks_what_runs() -> None:

@@ -96,7 +96,7 @@ def test_comparison_holds_the_cells_of_the_page() -> None:
     assert list(frame["name"]) == list(compare.names_of(KEPT))
     cells = {row.quantity: row.cells for row in compare.results(found)}
     for quantity, column in compare.COLUMNS.items():
-        if quantity in ("r*", "idle [GiB]"):
+        if quantity in ("r*", *compare.IDLE):
             continue
         for value, cell in zip(frame[column], cells[quantity], strict=True):
             expected = count(value) if pd.notna(value) else "refused" if quantity == "runs at L" else "-"

@@ -14,7 +14,7 @@ from hypothesis import given
 
 from sizing import Scenario, Sizing, Split, solve
 from sizing.answers.carrying_settings import Want
-from sizing.answers.compare import BEST, at_best, results, solved
+from sizing.answers.compare import BEST, IDLE, at_best, results, solved
 from sizing.answers.limit_panel import lifts
 from sizing.answers.recommended import Recommended, recommended, recommended_split, spared
 from sizing.answers.solve import solve_now
@@ -24,7 +24,7 @@ from sizing.exchange.exports import result_json
 from sizing.exchange.log_answer import log_answer
 from sizing.exchange.sizing_answer import sizing_answer
 from sizing.explain.launch_flags import launch_flags
-from sizing.explain.verdict import advice, verdict
+from sizing.explain.verdict import advice, idle_words, verdict
 from sizing.figures import crossing_figure, memory_figure, ratio_figure
 from sizing.scenario.inputs import MAX_REQUESTS
 from sizing.scenario.rest import ends_of
@@ -100,14 +100,13 @@ def check_comparison(scenario: Scenario, found: Recommended) -> None:
     rows = {row.quantity: row.cells[0] for row in results(solved((scenario,)))}
     assert rows["what to set"] == (found.flag if found.change else f"as set: {found.flag}")
     assert rows[BEST] == f"{found.after[0] * scenario.attn_dp_size:,}"
+    sizing = solve(scenario)
+    if isinstance(sizing.now, Split):
+        assert f"{rows[IDLE[0]]} of state, {rows[IDLE[1]]} of KV" in idle_words(sizing)
 
 
 def check_target(scenario: Scenario, found: Recommended) -> None:
-    """The most that fits with a slot to spare is what the change runs, where no estimate of the engine's caps it."""
-    there = solve_now(found.scenario)
-    assert isinstance(there, Split)
-    if any(limit.requests <= there.runs for limit in there.limits if limit.name in ("estimate", "tokens // 2")):
-        return
+    """The most that fits with a slot to spare is what the change runs."""
     answer = aim(scenario, [Want(L=scenario.L, requests=MAX_REQUESTS)])
     assert most_spared(answer.here, answer.wants) == (found.after[0] * scenario.attn_dp_size,)
 

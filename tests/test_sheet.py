@@ -19,7 +19,7 @@ from sizing.answers.compare import differing_inputs, names_of, results, solved
 from sizing.answers.flip_points import flips, flips_words
 from sizing.answers.limit_panel import lift_rows
 from sizing.answers.recommended import recommended
-from sizing.answers.target import aim
+from sizing.answers.target import aim, best_rows, nearest
 from sizing.basics.units import count
 from sizing.exchange.link import KEPT, WANT, from_query, kept_from_query, to_query, wants_from_query
 from sizing.exchange.target_text import read_wants
@@ -343,7 +343,7 @@ def test_what_is_kept_stands_side_by_side() -> None:
 
 @pytest.mark.parametrize("wants", WANTED.values(), ids=WANTED)
 def test_the_target_is_the_page_s(wants: list[Want]) -> None:
-    """Headline and reasons, then the flags to copy; or every way and nearest point, with each accuracy gate once."""
+    """Headline and reasons, then the flags to copy; or the best ways and nearest points, each accuracy gate once."""
     answer, sheet = aim(Scenario(), wants), read(sheet_of(Scenario(), on=ON, wants=wants))
     assert f"Target: {headline(answer)}" in sheet.words
     assert reasons(answer) in sheet.words
@@ -351,15 +351,15 @@ def test_the_target_is_the_page_s(wants: list[Want]) -> None:
         assert " ".join(answer.setting.flags) in sheet.blocks
         assert "The nearest points that fit" not in sheet.words
         return
-    assert gates(answer)
-    assert way_rows(answer) + near_rows(answer) == [row for row in sheet.rows if row in {*_target_rows(wants)}]
-    for at, gate in enumerate(gates(answer), start=1):
-        assert sheet.words.count(f"Accuracy gate {at}. {gate}") == 1
-
-
-def _target_rows(wants: list[Want]) -> list[tuple[str, ...]]:
-    answer = aim(Scenario(), wants)
-    return [*way_rows(answer), *near_rows(answer)]
+    best = best_rows(answer)
+    points = nearest(answer)
+    told = way_rows(answer, best) + near_rows(points)
+    assert told == [row for row in sheet.rows if row in {*told}]
+    assert len(best) == 4
+    assert points[: len(answer.here.near)] == tuple((answer.here, near) for near in answer.here.near)
+    assert len(points) <= 2 * len({(near.axis, near.varied) for _, near in points})
+    for gate in gates(best):
+        assert sheet.words.count(gate) == 1
 
 
 def test_what_is_not_given_leaves_no_trace() -> None:

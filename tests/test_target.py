@@ -1,5 +1,6 @@
 """Target mode: what is proposed carries the wants when solved forward, and nothing cheaper does."""
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,18 +10,19 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from sizing import RefusedError, Scenario, Split, solve
+from sizing import RefusedError, Scenario, Split, read_scenario, solve
 from sizing.answers.carrying_settings import Setting, Want, setting_of
 from sizing.answers.target import Answer, Near, Row, aim
 from sizing.basics.units import GIB
 from sizing.engine.charges import slots_from_ratio
 from sizing.engine.pools import pools_from_slots, running
-from sizing.engine.rank import rank_of
+from sizing.engine.rank import beside_pin, rank_of
 from sizing.engine.requests import asked_divisor
 from sizing.engine.resolve import resolution
 from sizing.engine.slots import pin_divisor, pin_is_ignored, ratio_is_ignored, slots_set
 from sizing.engine.split import solve_split
 from sizing.explain.target_words import headline
+from sizing.models.catalogue import catalogue
 from sizing.scenario.inputs import MAX_RATIO
 from tests.test_properties import examples, scenarios
 
@@ -58,9 +60,10 @@ def carried_somehow(scenario: Scenario, wants: Sequence[Want], spare: int = 0) -
 
 
 def _any_slots(scenario: Scenario, wants: Sequence[Want], least: int, spare: int) -> bool:
-    rank = rank_of(scenario)
+    ignored = pin_is_ignored(resolution(scenario))
+    rank = rank_of(scenario) if ignored else beside_pin(rank_of(scenario))  # 0.5.7 charges no drafts beside a pin
     most = int(max(scenario.rest_gib, 0) * GIB / rank.slot_bytes) + 1
-    if pin_is_ignored(resolution(scenario)):
+    if ignored:
         most = min(most, max(int(slots_from_ratio(rank, MAX_RATIO)), 0))
     slots = np.arange(1, most + 1)
     pools = pools_from_slots(rank, slots)
@@ -137,14 +140,39 @@ def _pinned(setting: Setting, slots: int) -> Scenario:
     return setting.scenario.model_copy(update={"split": "pin", "max_mamba_cache_size": pin})
 
 
+def rows_outgrow_slots(scenario: Scenario) -> bool:
+    """Whether a request more could add more KV than its slots cost: up to 0.5.6 EAGLE adds rows for each, uncharged."""
+    rank = rank_of(scenario)
+    return bool(rank.headroom * rank.token_bytes >= rank.slot_bytes * (1 + rank.D))
+
+
+@pytest.mark.parametrize("release", ["0.5.4", "0.5.6"])
+def test_no_checkpoint_gains_kv_by_asking_for_more(release: str) -> None:
+    """Of every catalogued model that those releases serve, at the widest flags of a draft tree."""
+    drafts = {"D": 16, "speculative_num_steps": 8, "speculative_eagle_topk": 8, "max_running_requests": 64}
+    found = 0
+    for entry in catalogue():
+        for tp_size in (1, 8):
+            values = {"model": entry.id, "tp_size": tp_size, "release": release, "rest_gib": 40, "page_size": 1}
+            scenario = read_scenario(values | drafts | {"kv_cache_dtype": "bfloat16", "speculative_algorithm": "EAGLE"})
+            with contextlib.suppress(RefusedError):
+                if isinstance(scenario, Scenario):
+                    found += rank_of(scenario).headroom > 0
+                    assert not rows_outgrow_slots(scenario)
+    assert found > 5
+
+
 @given(targets(SMALL_SLOTS))
 @examples(150)
 def test_what_is_offered_runs_and_one_step_worse_does_not(found: tuple[Scenario, tuple[Want, ...]]) -> None:
     """Every way and every near point, put in, carries its wants; the next value carries them with no K at all."""
     scenario, wants = found
+    assume(not rows_outgrow_slots(scenario))
     answer = aim(scenario, wants)
     assert (answer.setting is not None) == carried_somehow(scenario, wants)
     for row in answer.rows:
+        if rows_outgrow_slots(row.way.scenario):
+            continue
         assert (row.setting is None) == (not carried_somehow(row.way.scenario, wants))
         if row.setting:
             assert carried(row.setting.scenario, wants)

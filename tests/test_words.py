@@ -60,7 +60,7 @@ def test_verdict_says_what_runs_and_what_binds(values: dict[str, object], senten
         ),
         ({"D": 4, "split": "pin", "max_mamba_cache_size": 300}, ["Draft KV is not counted"]),
         ({"rest_gib": 28.529, "pp_size": 2}, ["Pipeline stages"]),
-        ({"L": 300_000}, ["L is above --context-length"]),
+        ({"L": 300_000}, ["L is above --context-length", "Accuracy gate"]),
         ({"max_total_tokens": 100_000}, ["KV pool below --context-length"]),
     ],
     ids=str,

@@ -82,10 +82,14 @@ class Way(BaseModel):
     dearness: tuple[int, ...]
     """The places in DEARNESS of all that differs, the dearest first: of two ways the lesser is the cheaper one."""
 
+    def cost(self, most: int) -> tuple[tuple[int, ...], int, int]:
+        """What to sort ways by: what they cost, a larger dcp_size more, then the `most` they run [requests]."""
+        return self.dearness, self.scenario.dcp_size, -most
+
     @property
     def words(self) -> str:
         """The way in one line."""
-        return f"{', '.join(self.flags) or 'as it stands'} (S = {self.S})"
+        return f"{', '.join(self.flags) or 'as set'} (S = {self.S})"
 
 
 def ways(scenario: Scenario) -> tuple[Way, ...]:

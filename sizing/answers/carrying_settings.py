@@ -1,8 +1,9 @@
 """Whether one setting carries wanted requests, and the setting that does: pin, ratios, request count, KV that remains.
 
 To know whether C requests fit it is enough to try the fewest slots that admit them, C x S: with more slots there is
-less KV. A request count that is enough stays; otherwise exactly C are asked for, since each one more is charged drafts
-or rings.
+less KV. (Up to 0.5.6 EAGLE adds rows of KV for each request asked, uncharged; in every catalogued model the slots of a
+request cost more than its rows.) A request count that is enough stays; otherwise exactly C are asked for, since each
+one more is charged drafts or rings.
 """
 
 from collections.abc import Sequence
@@ -12,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from sizing.answers.optimum import last_spared, ratio_for, ratio_range
+from sizing.answers.optimum import carried_if_asked, last_spared, ratio_for, ratio_range
 from sizing.basics.numeric import Numeric
 from sizing.basics.search import last_that
 from sizing.basics.units import GIB, count, stated_ratio_text
 from sizing.engine import pools
 from sizing.engine.charges import slots_from_ratio
 from sizing.engine.pools import pools_from_slots
-from sizing.engine.rank import asking, beside_pin, pin_rank, rank_of
+from sizing.engine.rank import beside_pin, pin_rank, rank_of
 from sizing.engine.requests import asked_divisor
 from sizing.engine.resolved import Rank
 from sizing.engine.slots import most_slots, pin_from_slots, pin_is_ignored
@@ -107,8 +108,8 @@ def need_of(scenario: Scenario, wants: Sequence[Want]) -> Need:
 
 def fits(rank: Rank, needed: Need) -> Any:
     """Whether some split carries the need, with the request count that stands or one asked anew."""
-    found = carries(rank, needed) | carries(asking(rank, needed.requests), needed)
-    return found & (most_slots(rank) >= rank.request_slots.slots(needed.requests, spare=needed.spare))
+    enough = most_slots(rank) >= rank.request_slots.slots(needed.requests, spare=needed.spare)
+    return (carries(rank, needed) & enough) | carried_if_asked(rank, needed.requests, needed.tokens, spare=needed.spare)
 
 
 def carries(rank: Rank, needed: Need, slots: Numeric | None = None) -> Any:

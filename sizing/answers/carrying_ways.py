@@ -47,11 +47,7 @@ def carrying_ways(scenario: Scenario, wants: Sequence[Want]) -> tuple[CarryingWa
     ('--dcp-size 4', '--max-mamba-cache-size 321')
     """
     found = [_carrying(way, tuple(wants)) for way in ways(scenario)]
-    return tuple(sorted(filter(None, found), key=_cost))
-
-
-def _cost(one: CarryingWay) -> tuple[tuple[int, ...], int, int]:
-    return one.way.dearness, one.way.scenario.dcp_size, -one.most
+    return tuple(sorted(filter(None, found), key=lambda one: one.way.cost(one.most)))
 
 
 def _carrying(way: Way, wants: tuple[Want, ...]) -> CarryingWay | None:

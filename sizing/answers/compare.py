@@ -15,7 +15,7 @@ from sizing.basics.units import (
     GIB,
     NOTHING,
     count,
-    number,
+    gib,
     ratio_text,
     requests_text,
     rest_text,
@@ -189,7 +189,7 @@ def story_of(names: tuple[str, ...], found: tuple[Sizing | Refusal, ...]) -> str
     lengths = {item.scenario.L for item in told if isinstance(item, Sizing)}
     at = f" at L = {count(lengths.pop())}" if len(lengths) == 1 else ", each at its own L"
     if any(isinstance(item, Sizing) and item.scenario.rest_source in ("estimated", *ENDS) for item in found):
-        at += f" (at the low end of estimated rest; {EXACT})"
+        at += f" (low end of an estimate; {EXACT})"
     if runs[most] == runs[least]:
         return f"{requests_text(runs[most])} run with each of {len(runs)}{at}"
     times = f": {runs[most] / runs[least]:.3g} times as many" if runs[least] else ""
@@ -215,7 +215,7 @@ def headline_of(found: tuple[Sizing | Refusal, ...]) -> str:
         least = f"{count(min(runs))} to " if min(runs) < max(runs) else ""
         many = f"{least}{requests_text(max(runs))} at once"
         if estimated:
-            many += condition(estimated[0].scenario) if len(found) == 1 else f" (rest estimated; {EXACT})"
+            many += condition(estimated[0].scenario)
     if len(found) == 1:
         return f"1 is kept: {many}"
     lengths = {item.scenario.L for item, _ in splits}
@@ -260,6 +260,7 @@ def _to_set(found: Sizing | Refusal) -> str:
 
 RUNS = "runs at L"
 BEST = "runs with that"
+IDLE = ("state idle, per rank", "KV idle, per rank")
 _QUANTITIES = (
     RUNS,
     BEST,
@@ -267,7 +268,7 @@ _QUANTITIES = (
     "K, state slots",
     "mamba clamp",
     "KV cap at L",
-    "idle [GiB]",
+    *IDLE,
 )
 
 
@@ -291,7 +292,7 @@ def _numbers(found: Sizing | Refusal) -> dict[str, float]:
             "K, state slots": now.slots,
             "mamba clamp": of_deployment(found, now.clamp),
             "KV cap at L": of_deployment(found, now.kv_cap),
-            "idle [GiB]": (now.memory.state_idle + now.memory.kv_idle) / GIB,
+            **{name: idle / GIB for name, idle in zip(IDLE, (now.memory.state_idle, now.memory.kv_idle), strict=True)},
         }
     return numbers
 
@@ -301,8 +302,8 @@ def _cell(quantity: str, value: float | None, first: float | None, at: int) -> s
         return "refused" if quantity == RUNS else NOTHING
     if quantity == "r*":
         return ratio_text(value)
-    if quantity == "idle [GiB]":
-        return number(value)
+    if quantity in IDLE:
+        return gib(value * GIB)
     difference = int(value) - int(first) if at and first is not None else 0
     return count(int(value)) + (f" ({difference:+,})" if difference else "")
 
@@ -336,7 +337,8 @@ COLUMNS = {
     "K, state slots": "slots [slots per rank]",
     "mamba clamp": f"clamp [{DEPLOYMENT_REQUESTS}]",
     "KV cap at L": f"kv_cap [{DEPLOYMENT_REQUESTS}]",
-    "idle [GiB]": "idle [GiB per rank]",
+    IDLE[0]: "state_idle [GiB per rank]",
+    IDLE[1]: "kv_idle [GiB per rank]",
 }
 
 

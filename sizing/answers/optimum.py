@@ -128,16 +128,16 @@ class Pair(BaseModel):
     """--max-mamba-cache-size [slots of the deployment]; None where the release ignores it."""
 
 
-def best_pair(rank: Rank) -> Pair | None:
-    """The optimum over all splits and all request counts; None where the count is the engine's own, or nothing runs.
+def best_pair(rank: Rank, optimum: Optimum | None) -> Pair | None:
+    """The optimum over all splits and all request counts; None where nothing runs, or where no count is set and setting
+    one runs no more than `optimum`.
 
-    Asking for C charges the drafts or rings of C, so C run if and only if they run with C asked and C x S slots.
+    Asking for C charges the drafts or rings of C and lifts the engine's own estimate, so C run if and only if they run
+    with C asked and C x S slots.
     """
-    if rank.requests_asked is None:
-        return None
     scenario, rank = rank.scenario, pin_rank(rank)
     runs = _most_asked(rank, spare=True) or _most_asked(rank, spare=False)
-    if runs == 0:
+    if runs == 0 or (rank.requests_asked is None and optimum and runs <= optimum.runs):
         return None
     asked = runs * asked_divisor(rank.resolved)
     there = rank_of(scenario.model_copy(update={"max_running_requests": asked}))
@@ -165,18 +165,24 @@ def pin_flag(resolved: Resolved, best: Optimum) -> int | None:
 
 def counts_tried(rank: Rank) -> NDArray[np.int64]:
     """Every count of requests [requests per rank] that the state pool can hold and the input takes, from 1."""
-    return np.arange(1, min(most_by_state(rank), MAX_REQUESTS // asked_divisor(rank.resolved)) + 1)
+    return np.arange(1, _most_tried(rank) + 1)
+
+
+def _most_tried(rank: Rank) -> int:
+    return min(most_by_state(rank), MAX_REQUESTS // asked_divisor(rank.resolved))
 
 
 def _most_asked(rank: Rank, *, spare: bool) -> int:
     """The largest C that runs with C asked and its slots."""
-    wanted = counts_tried(rank)
-    there = asking(rank, wanted)
-    slots = rank.request_slots.slots(wanted, spare=spare)
-    runs = running(pools_from_slots(there, slots), rank.scenario.L)
-    if pin_is_ignored(rank.resolved):
-        runs = np.where(slots_from_ratio(there, MAX_RATIO) >= slots, runs, 0)
-    return int(np.max(np.where(runs >= wanted, wanted, 0), initial=0))
+    L = rank.scenario.L
+    return last_that(1, _most_tried(rank), lambda tried: carried_if_asked(rank, tried, tried * L, spare=spare))
+
+
+def carried_if_asked(rank: Rank, requests: Numeric, tokens: Numeric, *, spare: bool) -> Any:
+    """Whether so many requests, which need so many KV tokens together, run if just they are asked for."""
+    there = asking(rank, requests)
+    slots = rank.request_slots.slots(requests, spare=spare)
+    return carries(pools_from_slots(there, slots), requests, tokens) & (most_slots(there) >= slots)
 
 
 def ratio_range(rank: Rank | None, low: int, high: int) -> tuple[float | None, float | None]:

@@ -12,10 +12,9 @@ from sizing.answers.band import at_low_end
 from sizing.answers.solve import Sizing, solve_now
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, gib, requests_text, rest_text, stated_ratio_text
-from sizing.engine.requests import asked_divisor
 from sizing.engine.split import Split
 from sizing.releases.flags import PIN, RATIO, REQUESTS
-from sizing.scenario.inputs import MAX_REQUESTS, Scenario
+from sizing.scenario.inputs import Scenario
 from sizing.scenario.rest import ends_of
 
 SPARE_WHY = "a chunk border may find no free slot, and an assertion then ends the server"
@@ -177,7 +176,6 @@ def _options(sizing: Sizing) -> Iterator[_Option]:
         yield _Option((found.chosen,), found.runs, (found.other,) if found.other else ())
     if sizing.raised is not None and spared(sizing, sizing.raised):
         yield _Option((f"{REQUESTS} {sizing.raised_flag}", *_r_star(sizing)), sizing.raised.runs, ())
-    yield from _asked_instead(sizing)
     pair = sizing.pair
     if pair is None:
         return
@@ -191,17 +189,6 @@ def _options(sizing: Sizing) -> Iterator[_Option]:
         yield _Option(first, pair.runs, second)
     elif one := pin or ratio:
         yield _Option(one, pair.runs, ())
-
-
-def _asked_instead(sizing: Sizing) -> Iterator[_Option]:
-    """A request count to set where the engine's own estimate binds: as many as the next limit allows."""
-    scenario, now = sizing.scenario, sizing.now
-    if not isinstance(now, Split) or now.binding.name != "estimate" or scenario.max_running_requests is not None:
-        return
-    asked = min(now.limits[1].requests * asked_divisor(sizing.resolved), MAX_REQUESTS)
-    there = solve_now(scenario.model_copy(update={"max_running_requests": asked}), sizing.ratio_now)
-    if isinstance(there, Split) and spared(sizing, there):
-        yield _Option((f"{REQUESTS} {asked}", *_r_star(sizing)), there.runs, ())
 
 
 def _r_star(sizing: Sizing) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ class Sizing(BaseModel):
     raised_flag: int | None
     """That number, for the whole deployment [requests]."""
     pair: Pair | None
-    """The best split with a request count asked anew; None where the engine's own count holds."""
+    """The best split with a request count asked anew; None where nothing runs, or the engine's own count is enough."""
     predicted: Prediction
     """The specification's closed forms for the ratio of `now`."""
     reasons_to_pin: tuple[str, ...]
@@ -131,7 +131,7 @@ def solve(scenario: Scenario) -> Sizing:
         pin_flag=pin,
         raised=raised,
         raised_flag=raised_flag,
-        pair=best_pair(rank),
+        pair=best_pair(rank, optimum),
         predicted=_predict(rank, ratio),
         reasons_to_pin=specification.reasons_to_pin(
             scenario.rest_gib * GIB, r_flag, slot, resolved.S, scenario.dcp_size
@@ -159,14 +159,16 @@ def _split_set(rank: Rank, ratio: float) -> Split | Refusal:
 
 
 def _raised(rank: Rank, ratio: float, now: Split | Refusal) -> tuple[int | None, Split | None]:
-    """The least --max-running-requests above the one asked that runs most at the split that is set, and that split.
+    """The least --max-running-requests above the one asked, or what the engine admits by itself, that runs most at the
+    split that is set, and that split.
 
     More requests asked charge more drafts or rings, so the most is not always at the clamp.
     """
-    if isinstance(now, Refusal) or rank.requests_asked is None or ratio_is_ignored(rank.resolved):
+    if isinstance(now, Refusal) or ratio_is_ignored(rank.resolved):
         return None, None
     width = asked_divisor(rank.resolved)
-    tried = np.arange(int(rank.requests_asked) + 1, min(now.clamp, MAX_REQUESTS // width) + 1)
+    asked = now.admitted if rank.requests_asked is None else int(rank.requests_asked)
+    tried = np.arange(asked + 1, min(now.clamp, MAX_REQUESTS // width) + 1)
     if not tried.size:
         return None, None
     rising = asking(rank, tried)

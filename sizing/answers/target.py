@@ -21,6 +21,7 @@ from sizing.scenario.inputs import MAX_REQUESTS, MAX_REST_GIB, Scenario
 
 NearAxis = Literal["requests", "L", "rest", "max_total_tokens"]
 
+BEST = 3  # ways that stand first, or alone where there is little room
 REST_DIGITS = 2  # [GiB] rest is offered to a hundredth, rounded up
 REST_STEPS = 10**REST_DIGITS
 
@@ -42,6 +43,11 @@ class Near(BaseModel):
     setting: Setting
     words: str
     price: str
+
+    @property
+    def nearness(self) -> float:
+        """Larger for what is nearer to the wants; of one axis."""
+        return self.value if self.step > 0 else -self.value
 
 
 class Row(BaseModel):
@@ -96,6 +102,32 @@ def aim(scenario: Scenario, wants: Sequence[Want]) -> Answer:
     here = setting_of(scenario, wants)
     found = ways(scenario)
     return Answer(wants=wants, setting=here, rows=tuple(_row(way, wants) for way in (found[:1] if here else found)))
+
+
+def best_rows(answer: Answer) -> tuple[Row, ...]:
+    """The deployment as it stands, then the three cheapest ways that carry the wants; where none does, the three that
+    run the most.
+    """
+    first = [most_spared(row, answer.wants)[0] for row in answer.rows]
+    if answer.fitting:
+        found = sorted(zip(answer.rows, first, strict=True), key=lambda row: row[0].way.cost(row[1]))
+        return (answer.here, *[row for row, _ in found if row.setting and row is not answer.here][:BEST])
+    found = sorted(zip(answer.rows[1:], first[1:], strict=True), key=lambda row: -row[1])
+    return (answer.here, *[row for row, _ in found[:BEST]])
+
+
+def nearest(answer: Answer) -> tuple[tuple[Row, Near], ...]:
+    """The points to look at: those of the deployment as it stands; where no way carries the wants, then on each axis
+    the nearest of all other ways, where it is nearer.
+    """
+    here = answer.here
+    found = {(near.axis, near.varied): (here, near) for near in here.near}
+    for row in () if answer.fitting else answer.rows[1:]:
+        for near in row.near:
+            known = found.get((near.axis, near.varied))
+            if known is None or near.nearness > known[1].nearness:
+                found[near.axis, near.varied] = (row, near)
+    return (*((here, near) for near in here.near), *(point for point in found.values() if point[0] is not here))
 
 
 def _row(way: Way, wants: tuple[Want, ...]) -> Row:

@@ -58,7 +58,7 @@ def _of_unified(one: UnifiedView, command: Command | None) -> tuple[Cure | None,
 
 def _own(command: Command | None) -> Command | None:
     """The command, where it is there whole."""
-    return command if command is not None and command.flags and not command.problems else None
+    return command if command is not None and command.given and not command.problems else None
 
 
 def start_of(boot: Boot, found: Diagnosis, command: Command | None) -> tuple[Cure | None, str]:

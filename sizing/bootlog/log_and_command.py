@@ -47,7 +47,7 @@ class Joined(NamedTuple):
 def joined(boot: Boot, command: Command | None) -> Joined:
     """Fill the facts of a boot up with its launch command. Raises nothing."""
     alone = boot.facts
-    if command is None or not command.flags:
+    if command is None or not command.given:
         return Joined(_one_rest(alone), (), alone.settings.complete)
     asked = settings_of_command(command)
     both = facts_of(list(boot.lines), asked, command.releases)
@@ -66,7 +66,7 @@ def _one_rest(facts: Facts) -> Facts:
 
 def is_whole(command: Command) -> bool:
     """Whether every flag of a command is in sight, so that what it leaves out was not set."""
-    return bool(command.flags) and not command.elsewhere and not command.problems
+    return command.given and not command.elsewhere and not command.problems
 
 
 def settings_of_command(command: Command) -> Settings:
@@ -78,12 +78,12 @@ def settings_of_command(command: Command) -> Settings:
     if given["speculative_algorithm"] is not None and given["D"] is None:
         unset = {name: value for name, value in unset.items() if name != "D"}
     filled = unset | {name: value for name, value in given.items() if value is not None}
-    return with_inputs(filled, stated=bool(command.flags), complete=is_whole(command))
+    return with_inputs(filled, stated=command.given, complete=is_whole(command))
 
 
 def _unset(command: Command) -> dict[str, Any]:
     """The engine's own values of what a command does not have, where no flag of it is out of sight."""
-    if not command.flags or command.problems or command.without_value is None:
+    if not command.given or command.problems or command.without_value is None:
         return {}
     later = {field for chief in command.without_value for field in _SET_BY.get(chief, ())}
     return {name: value for name, value in UNSET.items() if name not in later}

@@ -14,7 +14,7 @@ COMMANDS = (plan, model, target, traffic, log, check, mcp, dashboard)
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m sizing",
-        description="How to split GPU memory between the state pool and the full-KV pool of a hybrid model in SGLang.",
+        description="How to split GPU memory between the state pool and the KV pool of a hybrid model in SGLang.",
     )
     commands = parser.add_subparsers(required=True, metavar="command")
     for command in COMMANDS:

@@ -30,7 +30,7 @@ MAX_TEXT = 32 * 2**20  # characters of all texts of a call
 MAX_NAME = 100
 INSTRUCTIONS = (
     "Follows SGLang's sizing code to the integer: how it splits GPU memory of hybrid models (attention with Mamba, GDN "
-    "or KDA layers) between state pool and full-KV pool. Have a boot log, or what a running server says: use log. Have "
+    "or KDA layers) between state pool and KV pool. Have a boot log, or what a running server says: use log. Have "
     "inputs: plan. Have requests to carry: target. Have a trace: traffic. Have a config.json: model. Read `words` "
     "first; `refused` says why nothing runs, `unknown` what the texts do not say, `flags` what to set. Numbers are per "
     "rank unless a name says otherwise."

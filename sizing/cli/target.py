@@ -6,7 +6,7 @@ from typing import Any
 
 from sizing.answers.fleet import carriers, fleet_of
 from sizing.answers.solve import solve
-from sizing.answers.target import Answer, aim
+from sizing.answers.target import Answer, aim, best_rows, nearest
 from sizing.basics.problems import Problem, RefusedError
 from sizing.cli.shared import (
     add_choice,
@@ -26,7 +26,16 @@ from sizing.exchange.answer import SizingAnswer
 from sizing.exchange.sizing_answer import refused_answer, sizing_answer
 from sizing.exchange.target_answer import target_answer
 from sizing.exchange.target_text import read_wants
-from sizing.explain.target_words import NEAR_COLUMNS, WAY_COLUMNS, gates, headline, near_rows, way_rows
+from sizing.explain.target_words import (
+    NEAR_COLUMNS,
+    WAY_COLUMNS,
+    gates,
+    headline,
+    near_rows,
+    other_ways,
+    reasons,
+    way_rows,
+)
 from sizing.scenario.inputs import Scenario, changed, rest_is_given
 from sizing.scenario.rest import for_bytes_alone
 
@@ -89,7 +98,8 @@ def _target_lines(answer: Answer) -> list[str]:
     lines = [headline(answer)]
     if answer.setting is not None:
         return [*lines, *answer.setting.flags]
-    lines += ["", f"{', '.join(WAY_COLUMNS)}:", *aligned(way_rows(answer))]
-    lines += [f"Accuracy gate {at}. {gate}" for at, gate in enumerate(gates(answer), start=1)]
-    near = near_rows(answer)
+    rows = best_rows(answer)
+    lines += [reasons(answer), "", f"{', '.join(WAY_COLUMNS)}:", *aligned(way_rows(answer, rows))]
+    lines += [*filter(None, (other_ways(answer), *gates(rows)))]
+    near = near_rows(nearest(answer))
     return [*lines, "", f"nearest points that fit: {', '.join(NEAR_COLUMNS)}", *aligned(near)] if near else lines

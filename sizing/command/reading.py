@@ -85,6 +85,11 @@ class Command(BaseModel):
     end: int
     """Where the command ends: new flags go here."""
 
+    @property
+    def given(self) -> bool:
+        """Whether it holds anything: flags, or the model alone."""
+        return bool(self.flags) or self.model_path is not None
+
 
 def read_command(text: str) -> Command:
     """A launch command: a shell line, docker run, or the args of a container. Raises nothing.
@@ -104,11 +109,11 @@ def read_command(text: str) -> Command:
         on_condition = set_on_condition(text, words, own)
         own = expanded(text, words, own)
     flags = tuple(_flags(own))
-    environment = _environment(words)
+    environment, positional = _environment(words), _positional(words, own)
     reader = _Reader(flags, environment)
     if any(is_open(text[word.start : word.end]) for word in own if not word.inside):
         reader.problem("", "A quote is opened and never closed, so where a flag ends is not known: paste all of it.")
-    if not flags:
+    if not flags and positional is None:
         reader.problem("", "No flag of SGLang was found. Paste the command from “sglang serve” or “launch_server” on.")
     return Command(
         text=text,
@@ -117,7 +122,7 @@ def read_command(text: str) -> Command:
         environment=environment,
         values=reader.values,
         sources=reader.sources,
-        model_path=reader.text_of("--model-path"),
+        model_path=reader.text_of("--model-path") or (positional.value if positional else None),
         mem_fraction_static=reader.values.get("mem_fraction_static"),
         draft_steps=reader.whole("--speculative-num-steps"),
         unknown=tuple(dict.fromkeys(flag.name for flag in flags if flag.chief not in RULE_OF)),
@@ -126,7 +131,7 @@ def read_command(text: str) -> Command:
         without_value=_without_value(own, flags, on_condition),
         releases=releases_with([flag.name for flag in flags]),
         problems=tuple(reader.problems),
-        end=max((flag.end for flag in flags), default=len(text.rstrip())),
+        end=max((each.end for each in (*flags, positional) if each), default=len(text.rstrip())),
     )
 
 
@@ -198,6 +203,14 @@ def _launchers(words: list[Word]) -> Iterator[int]:
             yield index + 1
         elif word.value.rpartition("/")[2] == "sglang" and after.value == "serve":
             yield index + 2
+
+
+def _positional(words: list[Word], own: list[Word]) -> Word | None:
+    """The model where it stands right behind `sglang serve`, without --model-path."""
+    start = next(_launchers(words), 0)
+    serves = start > 0 and words[start - 1].value == "serve"
+    first = own[0] if own and serves else None
+    return None if first is None or first.value.startswith("-") or ANY_EXPANSION.search(first.value) else first
 
 
 def _own_words(words: list[Word], layout: Layout) -> list[Word]:

@@ -101,7 +101,7 @@ def _added(command: Command, name: str, value: str) -> str:
     """The flag behind the last one, laid out as that one is."""
     text, end = command.text, command.end
     if not command.flags:
-        return f"{text.rstrip()} {name} {value}" + text[len(text.rstrip()) :]
+        return f"{text[:end]} {name} {value}{text[end:]}"
     last = command.flags[-1]
     if command.layout == "lines" and _bulleted(text, last):
         begin = text.rfind("\n", 0, last.start) + 1

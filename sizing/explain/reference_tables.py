@@ -425,14 +425,14 @@ _GLOSSARY = (
     ),
     ("mamba clamp", f"{CLAMP_FORMULA}: the most requests the state pool admits.", "requests"),
     (
-        "full-KV pool",
+        "KV pool",
         "Memory for keys and values of the full-attention layers, handed out in pages. It caps context × "
         "concurrency; when it runs out the engine retracts requests.",
         "GiB per rank",
     ),
     (
         "KV cap",
-        "KV tokens × dcp_size // L: how many requests of length L the full-KV pool holds. Ours: the engine "
+        "KV tokens × dcp_size // L: how many requests of length L the KV pool holds. Ours: the engine "
         "admits more and then retracts.",
         "requests",
     ),
@@ -475,7 +475,7 @@ _GLOSSARY = (
     (
         "balance point",
         "The context length at which the KV cap of a given split equals its clamp. Shorter requests are "
-        "bound by the state pool, longer ones by the full-KV pool.",
+        "bound by the state pool, longer ones by the KV pool.",
         "tokens",
     ),
     (

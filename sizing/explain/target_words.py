@@ -8,7 +8,7 @@ from sizing.answers.carrying_settings import Setting, Want
 from sizing.answers.carrying_ways import CarryingWay
 from sizing.answers.recommended import SPARE_WHY
 from sizing.answers.solve import solve, solve_now
-from sizing.answers.target import Answer, Near, Row, most_spared
+from sizing.answers.target import Answer, Near, Row, best_rows, most_spared
 from sizing.basics.units import NOTHING, count, ratio_range_text, requests_text
 from sizing.engine.resolve import resolution
 from sizing.engine.split import Split
@@ -96,27 +96,28 @@ def _carried(setting: Setting) -> str:
     return f"{slots}{ratio} carry them; {left}"
 
 
-def gates(answer: Answer) -> tuple[str, ...]:
-    """Each accuracy gate of the ways once, numbered from 1 in the rows."""
-    return tuple(dict.fromkeys(row.way.gate for row in answer.rows if row.way.gate))
+def gates(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Each accuracy gate of these ways once."""
+    return tuple(dict.fromkeys(row.way.gate for row in rows if row.way.gate))
 
 
-def way_rows(answer: Answer) -> list[tuple[str, ...]]:
-    """Every way with the most it runs, and what to set where it carries the wants, under WAY_COLUMNS."""
+def way_rows(answer: Answer, rows: Sequence[Row]) -> list[tuple[str, ...]]:
+    """These ways with the most that each runs, and what to set where it carries the wants, under WAY_COLUMNS."""
     return [
         (
             row.way.words,
             " and ".join(count(most) for most in most_spared(row, answer.wants)),
             row.setting.words if row.setting else NOTHING,
-            _price(row, gates(answer)),
+            price_words(row.way) if row.way.flags else NOTHING,
         )
-        for row in answer.rows
+        for row in rows
     ]
 
 
-def _price(row: Row, numbered: tuple[str, ...]) -> str:
-    gate = f"accuracy gate {numbered.index(row.way.gate) + 1}" if row.way.gate else ""
-    return "; ".join(filter(None, (row.way.price, gate))) or NOTHING
+def other_ways(answer: Answer) -> str:
+    """How many ways are left out where the best stand alone; empty where none are."""
+    left = len(answer.rows) - len(best_rows(answer))
+    return f"{count(left)} more {'way' if left == 1 else 'ways'}: the page Target lists all." if left else ""
 
 
 def price_words(way: Way) -> str:
@@ -182,10 +183,14 @@ def _near_price(near: Near) -> str:
     return near.price + ("" if has_spare(near.setting) else "; no slot to spare")
 
 
-def near_rows(answer: Answer) -> list[tuple[str, ...]]:
-    """The nearest points that fit, with all flags that they take, under NEAR_COLUMNS; empty where there is none."""
+def all_points(answer: Answer) -> tuple[tuple[Row, Near], ...]:
+    """The nearest points of every way."""
+    return tuple((row, near) for row in answer.rows for near in row.near)
+
+
+def near_rows(points: Sequence[tuple[Row, Near]]) -> list[tuple[str, ...]]:
+    """Points that fit, with all flags that they take, under NEAR_COLUMNS."""
     return [
         (row.way.words, near.words, _near_price(near), " ".join((*row.way.flags, *near.setting.flags)))
-        for row in answer.rows
-        for near in row.near
+        for row, near in points
     ]

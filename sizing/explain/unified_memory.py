@@ -3,6 +3,7 @@
 Source: running-server.md 2.2 and 2.3.
 """
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from sizing.answers.recommended import Recommended, applied
@@ -17,6 +18,7 @@ from sizing.scenario.inputs import Scenario
 
 COLUMNS = ("per rank", "static split", "unified memory", "why")
 FLAG = "--enable-unified-memory"
+ONE_BUFFER = "what one buffer runs, Balance and Log say."
 
 
 Row = tuple[str, str, str, str]
@@ -78,11 +80,13 @@ class UnifiedView(NamedTuple):
 
 def static_alone(scenario: Scenario) -> str:
     """That numbers are those of the static split, behind a sentence, where the flag is set; empty where it is not."""
-    return (
-        " This is the static split: what one buffer runs, Balance and Log say."
-        if scenario.enable_unified_memory
-        else ""
-    )
+    return f" This is the static split: {ONE_BUFFER}" if scenario.enable_unified_memory else ""
+
+
+def static_among(names: Sequence[str], scenarios: Sequence[Scenario]) -> str:
+    """Of which of several scenarios the numbers are those of the static split; empty where the flag is set in none."""
+    found = [name for name, one in zip(names, scenarios, strict=True) if one.enable_unified_memory]
+    return f"{FLAG} is set in {' and '.join(found)}, compared is the static split: {ONE_BUFFER}" if found else ""
 
 
 def unified_in_force(sizing: Sizing) -> UnifiedView | None:

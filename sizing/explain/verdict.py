@@ -20,7 +20,7 @@ from sizing.releases.flags import PIN, REQUESTS
 from sizing.releases.rules import BLOCK_KIND, rules_of
 from sizing.scenario.from_model import draft_bytes, geometry_of
 from sizing.scenario.inputs import Scenario, widths_of
-from sizing.scenario.rest import ENDS, asked_for, condition
+from sizing.scenario.rest import ENDS, asked_for, condition, rest_of
 from sizing.specification import FRAGILE_RATIO
 
 # A choice of ours: "L is uncertain" (compute-mamba-ratio.md, Caveats, "Asymmetry") is said within a tenth of balance.
@@ -121,7 +121,8 @@ def _estimated(sizing: Sizing, band: Band) -> Verdict:
     )
     if high == 0:
         return Verdict(headline=headline, sentences=(*safe.sentences, *no_fit_words(sizing.scenario)))
-    at = f"Everything below is at the low end of rest, {rest_text(band.low_scenario.rest_gib)}."
+    low_end = rest_text(band.low_scenario.rest_gib)
+    at = f"rest is {rest_of(sizing.scenario).words}; everything below is at its low end, {low_end}."
     return Verdict(headline=headline, sentences=(at, *safe.sentences, *no_fit_words(sizing.scenario)))
 
 
@@ -204,6 +205,7 @@ def advice(sizing: Sizing) -> tuple[Advice, ...]:
     rules = (
         _free_lever,
         _estimate,
+        _context,
         _fragile,
         _no_spare,
         _dcp,
@@ -218,7 +220,6 @@ def advice(sizing: Sizing) -> tuple[Advice, ...]:
         _precision,
         _ranks,
         _stages,
-        _context,
         _release,
     )
     return tuple(found for rule in rules if (found := rule(sizing)))
@@ -516,8 +517,8 @@ def _context(sizing: Sizing) -> Advice | None:
     if scenario.context_length < scenario.L:
         return Advice(
             topic="L is above --context-length",
-            text=f"The server accepts {count(scenario.context_length)} tokens: an average L of {count(scenario.L)} "
-            "cannot occur.",
+            text=f"The server accepts {count(scenario.context_length)} tokens: no request of L = {count(scenario.L)} "
+            "gets in. Set a shorter L, or a longer --context-length.",
         )
     if isinstance(now, Split) and now.kv_tokens < scenario.context_length:
         return Advice(

@@ -92,7 +92,7 @@ def _split_steps(sizing: Sizing, now: Split) -> tuple[Step, ...]:
         Step(
             quantity="what runs",
             formula="the smallest limit",
-            numbers="; ".join(f"{_limit(limit.name)}: {count(limit.requests)}" for limit in now.limits),
+            numbers="; ".join(f"{limit.name}: {count(limit.requests)}" for limit in now.limits),
             result=requests_text(now.runs),
         ),
         Step(
@@ -161,11 +161,6 @@ def _slots_by_count(sizing: Sizing) -> tuple[str, str]:
         words = "radix cache off: one slot for each request asked" if asked else "radix cache off, no count asked"
     shared = shared_words(width)
     return words + shared[0], f"{count(stated or 0)}{shared[1]}"
-
-
-def _limit(name: str) -> str:
-    """A limit's name where a number follows it."""
-    return "half the KV tokens" if name == "tokens // 2" else name
 
 
 def _fixed_rings(sizing: Sizing) -> int:

@@ -41,6 +41,7 @@ DOT = 22  # [px] size of the user's dot, which is a letter
 LINE_OFF = 5  # [px] from a level line to its label: half the widest line, and a little
 UNIFIED = "unified memory"
 BELOW_ALL = 1e-6  # requests: none run, which has no place on the axis
+ALONG_A_FALL = (0.08, 0.14, 0.2, 0.28, 0.36, 0.44, 0.04, 0.52, 0.6, 0.7, 0.8)  # where on it words are tried
 # Axes [px] and heights [px] at which the figure is seen: on a page at 1440 and 1920, as a picture, on a review sheet.
 SHOWN_AT = ((880.0, HEIGHT), (1360.0, HEIGHT), (1190.0, 720), (770.0, HEIGHT))
 
@@ -83,6 +84,9 @@ def crossing_figure(sizing: Sizing) -> Figure:
     data.append(
         labels([Label(each.words, 10**spot.x, 10**spot.y, spot.side, "@muted") for each, spot in regions if spot])
     )
+    for wanted in _caps_behind(behind, shown, low):
+        if free := ground.place(wanted.words, wanted.spots):
+            figure["annotations"].append(placed(wanted, free, grounded=False))
     return {"data": data, "layout": figure}
 
 
@@ -318,10 +322,22 @@ def _label_behind(split: Split, shown: Split) -> Wanted:
     return Wanted(f"recommended{ratio}: {count(split.runs)} run at this L", spots, "@muted", own=True)
 
 
+def _caps_behind(behind: list[Split], shown: Split, low: float) -> list[Wanted]:
+    """On the recommended split's cap, where there is room: on its outer side, away from the one that is set."""
+    found = []
+    for split in behind:
+        side, off = ("bottom left", (-7, -5)) if split.kv_tokens < shown.kv_tokens else ("top right", (7, 5))
+        tokens = math.log10(max(split.kv_tokens, BELOW_ALL))
+        places = [math.log10(L_LOW * (L_HIGH / L_LOW) ** share) for share in ALONG_A_FALL]
+        spots = [Spot(x, tokens - x, side, off) for x in places if tokens - x > math.log10(low)]
+        found.append(Wanted("recommended: KV cap", spots, "@kv", own=True))
+    return found
+
+
 def _cap_label(curve: ContextCurve) -> list[Wanted]:
     """Along the fall of the cap, above or below it."""
     spots = []
-    for share in (0.08, 0.14, 0.2, 0.28, 0.36, 0.44, 0.04, 0.52, 0.6, 0.7, 0.8):
+    for share in ALONG_A_FALL:
         index = int(np.searchsorted(curve.L, L_LOW * (L_HIGH / L_LOW) ** share))
         if curve.kv_cap[index] > 0:
             place = math.log10(curve.L[index]), math.log10(curve.kv_cap[index])

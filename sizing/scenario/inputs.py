@@ -824,7 +824,7 @@ class Scenario(BaseModel):
     window_bytes_per_token: Whole = _input(
         0,
         "Window KV bytes per token",
-        "One row of the sliding-window pool on one rank, at the dtype of the KV bytes; 0 without such a pool.",
+        "One row of the window pool on one rank, at the dtype of the KV bytes; 0 without such a pool.",
         group="Byte constants",
         unit="bytes per rank",
         no_flag=OF_MODEL,

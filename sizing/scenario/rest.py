@@ -337,8 +337,8 @@ EXACT = "a boot log makes it exact"
 def condition(scenario: _Deployed) -> str:
     """What a headline adds where its rest is an estimate, in brackets with a space before; empty where it is stated."""
     if scenario.rest_source in ENDS:
-        return f" (at the {scenario.rest_source} of rest, {estimate_of(scenario).words}; {EXACT})"
-    return f" (rest {rest_of(scenario).words}; {EXACT})" if scenario.rest_source == "estimated" else ""
+        return f" ({scenario.rest_source} of an estimate; {EXACT})"
+    return f" (estimate; {EXACT})" if scenario.rest_source == "estimated" else ""
 
 
 def asked_for(scenario: _Deployed) -> str:

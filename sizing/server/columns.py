@@ -21,7 +21,7 @@ COLUMNS = (
     "time",  # seconds since 1970 by the server's own clock
     "running",  # requests
     "queued",  # requests that wait
-    "tokens",  # of the full-KV pool in use, without what could be evicted
+    "tokens",  # of the KV pool in use, without what could be evicted
     "kv",  # the share of the pool that they are
     "slots",  # of the state pool in use, without what could be evicted
     "state",  # the share of the pool that they are

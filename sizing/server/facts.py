@@ -53,7 +53,7 @@ class RankFacts(BaseModel):
     slots_between: Measured | None
     """K by the shares that lines print."""
     kv_tokens: int | None
-    """What the full-KV pool holds, in the unit that the scheduler counts in."""
+    """What the KV pool holds, in the unit that the scheduler counts in."""
     kv_tokens_between: Measured | None
     S: int | None
     limit: int | None

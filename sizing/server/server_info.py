@@ -35,7 +35,7 @@ class InfoRank(NamedTuple):
     tokens: int | None
     """token_capacity: rows up to 0.5.20, logical since 0.5.21."""
     kv_gib: Measured | None
-    """The full-KV pool alone; no field has the state pool."""
+    """The KV pool alone; no field has the state pool."""
     weights_gib: Measured | None
     graphs_gib: Measured | None
     begin_gib: Measured | None

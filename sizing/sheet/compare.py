@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from sizing.answers.compare import Row, differing_inputs, names_of, results, solved, story_of
 from sizing.answers.solve import Sizing
+from sizing.explain.unified_memory import static_among
 from sizing.figures.compare import compare_figure
 from sizing.figures.theme import Figure
 from sizing.scenario.inputs import Scenario
@@ -29,7 +30,7 @@ def compared_section(kept: Sequence[Scenario]) -> Section:
     names, found = names_of(tuple(kept)), solved(tuple(kept))
     story = story_of(names, found)
     drawn = "".join(figure(name, one, story) for name, one in compared_figure(kept).items())
-    return Section(f"{len(kept)} side by side: {story}", drawn)
+    return Section(f"{len(kept)} side by side: {story}", paragraph(static_among(names, kept)) + drawn)
 
 
 def comparison_section(scenario: Scenario, kept: Sequence[Scenario]) -> Section:
@@ -43,8 +44,8 @@ def comparison_section(scenario: Scenario, kept: Sequence[Scenario]) -> Section:
     own = names[list(kept).index(scenario)] if scenario in kept else "none of these"
     words = (
         f"The scenario of this sheet is {own}. Requests are those of the whole deployment, slots and GiB those of one "
-        "rank; in brackets stands the difference from the first."
-    )
+        f"rank; in brackets stands the difference from the first. {static_among(names, kept)}"
+    ).strip()
     story = story_of(names, found)
     drawn = "".join(figure(name, one, story) for name, one in compared_figure(kept).items())
     differ = differing_inputs(tuple(kept))

@@ -153,7 +153,7 @@ def _header(scenario: Scenario, on: date, reason: str) -> str:
             f"{PRODUCT} {tool_version()}",
         )
     )
-    what = "Sizing of the state pool and the full-KV pool"
+    what = "Sizing of the state pool and the KV pool"
     said = paragraph(f"Reason: {reason}") if reason.strip() else ""
     title = f"<h1>{escaped(title_of(scenario))}</h1>"
     return f"<header>{paragraph(what, 'kind')}{title}{said}{paragraph(facts, 'note')}</header>"

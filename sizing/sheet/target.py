@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sizing.answers.carrying_settings import Want
 from sizing.answers.fleet import Fleet, FleetWanted
-from sizing.answers.target import Answer
+from sizing.answers.target import Answer, best_rows, nearest
 from sizing.explain.fleet_words import PRICED_COLUMNS, fleet_columns, fleet_headline, fleet_notes, fleet_rows
 from sizing.explain.target_words import (
     NEAR_COLUMNS,
@@ -12,6 +12,7 @@ from sizing.explain.target_words import (
     gates,
     headline,
     near_rows,
+    other_ways,
     reasons,
     wants_words,
     way_rows,
@@ -45,18 +46,19 @@ def fleet_section(fleet: Fleet, wanted: FleetWanted, scenario: Scenario) -> Sect
 
 
 def ways_section(answer: Answer) -> Section:
-    """Every other way with the most it runs; empty where the target fits."""
+    """The best other ways with the most that each runs; empty where the target fits."""
     if answer.setting is not None:
         return Section(WAYS, "")
-    gated = "".join(paragraph(f"Accuracy gate {at}. {gate}") for at, gate in enumerate(gates(answer), start=1))
-    return Section(WAYS, table(WAY_COLUMNS, way_rows(answer), (42, 14, 15, 29), {1: "number"}) + gated)
+    rows = best_rows(answer)
+    below = "".join(map(paragraph, filter(None, (other_ways(answer), *gates(rows)))))
+    return Section(WAYS, table(WAY_COLUMNS, way_rows(answer, rows), (42, 14, 15, 29), {1: "number"}) + below)
 
 
 def nearest_section(answer: Answer) -> Section:
-    """The nearest points of the deployment and of each way; empty where the target fits."""
+    """The nearest points; empty where the target fits."""
     if answer.setting is not None:
         return Section(NEAREST, "")
-    rows = table(NEAR_COLUMNS, near_rows(answer), (22, 17, 27, 34), {3: "code"})
+    rows = table(NEAR_COLUMNS, near_rows(nearest(answer)), (22, 17, 27, 34), {3: "code"})
     return Section(NEAREST, rows or paragraph("No point fits on any axis."))
 
 
