@@ -23,7 +23,7 @@ from sizing.basics.numeric import divisors
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, rest_text
 from sizing.engine.pools import pools_from_slots, starts
-from sizing.engine.rank import rank_as_set
+from sizing.engine.rank import as_set, rank_as_set, rank_from
 from sizing.engine.resolve import resolve
 from sizing.engine.resolved import Rank
 from sizing.engine.slots import slots_taken
@@ -141,7 +141,7 @@ def _rest(sizing: Sizing) -> Flip:
     """The nearest thousandth of a GiB."""
     rest = sizing.scenario.rest_gib
     reach = min(max(REST_REACH, math.ceil(2 * rest)), MAX_REST_GIB)
-    found = nearest_rest(sizing.scenario, sizing.ratio_now, short_pool_now(sizing), reach)
+    found = nearest_rest(as_set(rank_from(sizing.resolved)), sizing.ratio_now, short_pool_now(sizing), reach)
     text = None if found is None else f"{found:.{REST_DIGITS}f} GiB"
     return _flip(sizing, "rest_gib", rest_text(rest), text, f"none up to {count(reach)} GiB")
 
