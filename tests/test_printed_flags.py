@@ -15,7 +15,7 @@ from sizing.answers.nearest_rest import is_other, nearest_rest
 from sizing.answers.target import aim
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.engine.pools import pools_from_slots
-from sizing.engine.rank import rank_of
+from sizing.engine.rank import rank_as_set, rank_of
 from sizing.engine.resolve import resolution
 from sizing.engine.slots import pin_is_ignored, slots_taken
 from sizing.exchange.sizing_answer import sizing_answer
@@ -205,7 +205,7 @@ def _turns(other: Scenario, here: str) -> bool:
 
 def check_rest(base: Scenario, sizing: Sizing, here: Any) -> None:
     """Against every thousandth within 4 GiB."""
-    found = nearest_rest(base, sizing.ratio_now, here, 1024)
+    found = nearest_rest(rank_as_set(base), sizing.ratio_now, here, 1024)
     at = base.rest_gib * 1000
     steps = np.arange(max(int(at) - 4000, 1), int(at) + 4001)
     steps = steps[steps != at]

@@ -8,15 +8,15 @@ from typing import Any, Literal
 import streamlit as st
 
 NUMBER = re.compile(r"^[+-]?[\d,.]+( \([+-][\d,]+\))?$")
-MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:@&=])")
+MARKUP = {ord(sign): f"\\{sign}" for sign in r"\`*_{}[]()#+-.!|<>~$:@&="} | {ord("\n"): "  \n"}
 # What Streamlit's Markdown finds in a text once its escapes are gone: addresses (GFM's autolinks), names in colons
 # (emoji, icons, the logo), and signs that stand alone and become another (--, ->, >=). Broken by a sign of no width.
+# Each begins with the sign that it looks for: in most words there is none, and the search is over at once.
 FOUND_LATER = re.compile(
-    r"(?<=www)(?=\.)|(?<=http)(?=s?://)|(?<=[\w.+-])(?=@)"
-    r"|(?<=:)(?!\d\d?:)(?=[\w+-]+:|material[/_])"
-    r"|(?<=(?<!\S)[-<>~])(?=[->=]+(?!\S))",
-    re.IGNORECASE,
+    r"[wWpP:<>~-](?:(?i:(?<=www)(?=\.)|(?<=http)(?=s?://)|(?<=:)(?!\d\d?:)(?=[\w+-]+:|material[/_]))"
+    r"|(?<=(?<!\S)[-<>~])(?=[->=]+(?!\S)))"
 )
+ADDRESS = re.compile(r"@(?<=[\w.+-]@)")
 BAR, BAR_END = "\N{DOUBLE VERTICAL LINE}", 16
 NO_WIDTH = "\N{WORD JOINER}"
 
@@ -25,7 +25,8 @@ NUMBERED = re.compile(r" (?==)|(?<==) |(?<=\d) (?=and \d)|(?<=\d and) |(?<=^pin)
 
 def plain(words: str) -> str:
     """Words for a Markdown element that are shown as they are, whatever they hold; a line stays a line."""
-    return MARKUP.sub(r"\\\1", FOUND_LATER.sub(NO_WIDTH, words)).replace("\n", "  \n")
+    broken = FOUND_LATER.sub(lambda found: found[0] + NO_WIDTH, ADDRESS.sub(f"{NO_WIDTH}@", words))
+    return broken.translate(MARKUP)
 
 
 def table_text(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -6,11 +6,11 @@ the nearest of all values that the input takes; rest is tried in thousandths of 
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import product
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -23,7 +23,7 @@ from sizing.basics.numeric import divisors
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, rest_text
 from sizing.engine.pools import pools_from_slots, starts
-from sizing.engine.rank import rank_as_set
+from sizing.engine.rank import as_set, rank_as_set, rank_from
 from sizing.engine.resolve import resolve
 from sizing.engine.resolved import Rank
 from sizing.engine.slots import slots_taken
@@ -41,7 +41,7 @@ from sizing.scenario.inputs import (
 )
 from sizing.specification import PoolName, binding_pool
 
-KEPT = 128  # scenarios whose ranks are kept, 50 KB each: what readers move most, L and the ratio, asks for none anew
+KEPT = 128  # scenarios whose ranks are kept: what readers move most, L and the ratio, asks for none anew
 REST_REACH = 1024  # [GiB] no GPU holds as much; beyond twice what rest is, nothing larger is tried
 
 
@@ -68,16 +68,17 @@ def flips(sizing: Sizing) -> tuple[Flip, ...]:
     """For L, rest, S, D, both dtypes and dcp_size; empty where the engine refuses the split that is set."""
     if isinstance(sizing.now, Refusal):
         return ()
-    width = sizing.scenario.attn_tp_size
-    widths = divisors(width, MAX_DCP)
+    others, ranks = _others(_held(sizing.scenario))
+    turned = _turned(sizing, ranks)
+    tried = [(other, turned.get(place)) for place, other in enumerate(others)]
     return (
         _context(sizing),
         _rest(sizing),
-        _slots(sizing),
+        _slots(sizing, tried),
         _drafts(sizing),
-        _tried(sizing, "mamba_ssm_dtype", get_args(StateDtype), "none"),
-        _tried(sizing, "kv_cache_dtype", get_args(KvDtype), "none"),
-        _tried(sizing, "dcp_size", widths, "none that fits"),
+        _tried(sizing, tried, "mamba_ssm_dtype", "none"),
+        _tried(sizing, tried, "kv_cache_dtype", "none"),
+        _tried(sizing, tried, "dcp_size", "none that fits"),
     )
 
 
@@ -140,22 +141,71 @@ def _rest(sizing: Sizing) -> Flip:
     """The nearest thousandth of a GiB."""
     rest = sizing.scenario.rest_gib
     reach = min(max(REST_REACH, math.ceil(2 * rest)), MAX_REST_GIB)
-    found = nearest_rest(sizing.scenario, sizing.ratio_now, short_pool_now(sizing), reach)
+    found = nearest_rest(as_set(rank_from(sizing.resolved)), sizing.ratio_now, short_pool_now(sizing), reach)
     text = None if found is None else f"{found:.{REST_DIGITS}f} GiB"
     return _flip(sizing, "rest_gib", rest_text(rest), text, f"none up to {count(reach)} GiB")
 
 
-def _slots(sizing: Sizing) -> Flip:
+class _Other(NamedTuple):
+    """A deployment with one input changed alone, or with S as a strategy makes it."""
+
+    name: str
+    value: Any
+    words: str = ""
+    """The flags that S takes."""
+
+
+Tried = Sequence[tuple[_Other, bool | None]]
+"""Each with whether the other pool is short first there; None where it cannot be, or does not start."""
+Ranks = Sequence[tuple[Whole, Rank]]
+"""Many ranks as few whose numbers are arrays, each with the places of its own among the many."""
+
+
+def _slots(sizing: Sizing, tried: Tried) -> Flip:
     """S as the strategies make it, each with and without the decode-lock skip; those that change least first."""
     if not sizing.resolved.radix_cache:
         return Flip(quantity="S", now=str(sizing.S), flips_at=f"S is {sizing.S} without radix cache", then="")
-    found = _ranks_by_slots(_held(sizing.scenario))
-    for S in sorted(found.keys() - {sizing.S}, key=lambda S: abs(S - sizing.S)):
-        for words, rank in found[S]:
-            if _flips_to_other(sizing, rank):
-                return _flip(sizing, "S", str(sizing.S), f"{S} ({words})" if words else str(S))
-    reached = ", ".join(str(S) for S in sorted(found.keys() - {sizing.S}))
+    ways = [(other, turned) for other, turned in tried if other.name == "S" and other.value != sizing.S]
+    ways.sort(key=lambda way: (abs(way[0].value - sizing.S), way[0].value))
+    for (_, S, words), turned in ways:
+        if turned:
+            return _flip(sizing, "S", str(sizing.S), f"{S} ({words})" if words else str(S))
+    reached = ", ".join(str(S) for S in sorted({other.value for other, _ in ways}))
     return _flip(sizing, "S", str(sizing.S), None, f"none of {reached}" if reached else "cannot be changed here")
+
+
+def _drafts(sizing: Sizing) -> Flip:
+    """Every number of draft tokens that an input takes."""
+    stands = sizing.scenario
+    kept = _ranks_with_drafts(_held(stands).model_copy(update={"D": 1, "rest_gib": 1}))
+    turned = _turned(sizing, [(drafts, rank._replace(rest_gib=stands.rest_gib)) for drafts, rank in kept])
+    flipped = [D for D, turns in turned.items() if turns and D != stands.D]
+    there = min(flipped, key=lambda D: abs(D - stands.D)) if flipped else None
+    return _flip(sizing, "D", str(stands.D), None if there is None else str(there), f"none up to {MAX_D}")
+
+
+def _tried(sizing: Sizing, tried: Tried, name: str, nothing: str) -> Flip:
+    """Whole scenarios with one input changed, the nearest number first."""
+    mine = [(other.value, turned) for other, turned in tried if other.name == name]
+    there = next((str(value) for value, turned in mine if turned), None)
+    known = any(turned is not None for _, turned in mine)
+    return _flip(
+        sizing,
+        name,
+        str(getattr(sizing.scenario, name)),
+        there,
+        nothing if known else "cannot be changed as things stand",
+    )
+
+
+def _turned(sizing: Sizing, ranks: Ranks) -> dict[int, bool]:
+    """Whether the other pool is short first, by the places of those that start."""
+    found: dict[int, bool] = {}
+    for places, rank in ranks:
+        pools = pools_from_slots(rank, np.broadcast_to(slots_taken(rank, sizing.ratio_now), places.shape))
+        up, other = starts(pools), is_other(pools, sizing.scenario.L, short_pool_now(sizing))
+        found |= dict(zip(places[up].tolist(), other[up].tolist(), strict=True))
+    return found
 
 
 def _held(scenario: Scenario) -> Scenario:
@@ -166,9 +216,14 @@ def _held(scenario: Scenario) -> Scenario:
 
 
 @lru_cache(maxsize=KEPT)
-def _ranks_by_slots(held: Scenario) -> dict[int, list[tuple[str, Rank | None]]]:
-    """Every S that the strategies make, with the flags and the rank of each way; None for one that does not start."""
-    found: dict[int, list[tuple[str, Rank | None]]] = {}
+def _others(held: Scenario) -> tuple[Sequence[_Other], Ranks]:
+    """Every other deployment that is tried, and the ranks of those that can be."""
+    found = [*_by_strategy(held), *_by_input(held)]
+    return [other for other, _ in found], _stacked(dict(enumerate(rank for _, rank in found)))
+
+
+def _by_strategy(held: Scenario) -> Iterator[tuple[_Other, Rank | None]]:
+    """Every way of the strategies to an S."""
     for values, skip in product(STRATEGIES, (held.skip_decode_lock, not held.skip_decode_lock)):
         other = held.model_copy(update={**values, "skip_decode_lock": skip})
         news = [
@@ -176,70 +231,24 @@ def _ranks_by_slots(held: Scenario) -> dict[int, list[tuple[str, Rank | None]]]:
         ]
         words = " ".join(flag_text(name, getattr(other, name), held.release) for name in news)
         with suppress(RefusedError):
-            found.setdefault(resolve(other).S, []).append((words, _rank(other)))
-    return found
+            yield _Other("S", resolve(other).S, words), _rank(other)
 
 
-def _drafts(sizing: Sizing) -> Flip:
-    """Every number of draft tokens that an input takes."""
-    stands = sizing.scenario
-    flipped = [D for D in _flipped_drafts(sizing) if D != stands.D]
-    there = min(flipped, key=lambda D: abs(D - stands.D)) if flipped else None
-    return _flip(sizing, "D", str(stands.D), None if there is None else str(there), f"none up to {MAX_D}")
-
-
-def _flipped_drafts(sizing: Sizing) -> Iterator[int]:
-    """Every D at which the other pool is short first."""
-    stands, ratio = sizing.scenario, sizing.ratio_now
-    if _flips_to_other(sizing, _rank(stands.model_copy(update={"D": 0}))):
-        yield 0
-    for drafts, many in _ranks_with_drafts(_held(stands).model_copy(update={"D": 1, "rest_gib": 1})):
-        rank = many._replace(rest_gib=stands.rest_gib)
-        pools = pools_from_slots(rank, slots_taken(rank, ratio))
-        flipped = is_other(pools, stands.L, short_pool_now(sizing))  # one for all where no D is charged
-        yield from drafts[np.broadcast_to(flipped, drafts.shape)].tolist()
+def _by_input(held: Scenario) -> Iterator[tuple[_Other, Rank | None]]:
+    """The dtypes, and every dcp_size that divides the width, the nearest first."""
+    widths = sorted(divisors(held.attn_tp_size, MAX_DCP), key=lambda width: abs(width - held.dcp_size))
+    choices = {"mamba_ssm_dtype": get_args(StateDtype), "kv_cache_dtype": get_args(KvDtype), "dcp_size": widths}
+    for name, values in choices.items():
+        for value in values:
+            if value != getattr(held, name):
+                other = changed(held, **{name: value})
+                yield _Other(name, value), _rank(other) if isinstance(other, Scenario) else None
 
 
 @lru_cache(maxsize=KEPT)
-def _ranks_with_drafts(held: Scenario) -> list[tuple[Whole, Rank]]:
-    """Every D above 0 that the engine takes, as ranks whose numbers are arrays over D: one rank for each headroom,
-    which the rules take as a single number. `held` has a fixed rest and D, which do not count here.
-    """
-    found: dict[int, dict[int, Rank]] = {}
-    for D in range(1, MAX_D + 1):
-        with suppress(RefusedError):
-            rank = rank_as_set(held.model_copy(update={"D": D}))
-            found.setdefault(rank.headroom, {})[D] = rank
-    return [(np.array(list(ranks)), _stacked([*ranks.values()])) for ranks in found.values()]
-
-
-def _stacked(ranks: Sequence[Rank]) -> Rank:
-    """Several ranks as one: each number in which they differ becomes an array."""
-    columns = list(zip(Rank._fields, zip(*ranks, strict=True), strict=True))[1:]  # all but what they follow from
-    differ: dict[str, Any] = {name: np.array(values) for name, values in columns if len({*map(repr, values)}) > 1}
-    return ranks[0]._replace(**differ)
-
-
-def _tried(sizing: Sizing, name: str, values: Sequence[Any], nothing: str) -> Flip:
-    """Whole scenarios with one input changed, the nearest number first."""
-    stands = getattr(sizing.scenario, name)
-    others = [value for value in values if value != stands]
-    if isinstance(stands, int):
-        others.sort(key=lambda value: abs(value - stands))
-    known = False
-    for value, rank in zip(others, _ranks_changed(_held(sizing.scenario), name, tuple(others)), strict=True):
-        flipped = _flips_to_other(sizing, rank)
-        known |= flipped is not None
-        if flipped:
-            return _flip(sizing, name, str(stands), str(value))
-    return _flip(sizing, name, str(stands), None, nothing if known else "cannot be changed as things stand")
-
-
-@lru_cache(maxsize=3 * KEPT)
-def _ranks_changed(held: Scenario, name: str, values: tuple[Any, ...]) -> list[Rank | None]:
-    """The rank with each value of one input; None where that cannot be, or does not start."""
-    others = [changed(held, **{name: value}) for value in values]
-    return [_rank(other) if isinstance(other, Scenario) else None for other in others]
+def _ranks_with_drafts(held: Scenario) -> Ranks:
+    """Every D that the engine takes, placed by it. `held` has a fixed rest and D, which do not count here."""
+    return _stacked({D: _rank(held.model_copy(update={"D": D})) for D in range(MAX_D + 1)})
 
 
 def _rank(scenario: Scenario) -> Rank | None:
@@ -249,12 +258,21 @@ def _rank(scenario: Scenario) -> Rank | None:
         return None
 
 
-def _flips_to_other(sizing: Sizing, rank: Rank | None) -> bool | None:
-    """Whether the other pool is short first on another rank; None without one, or where it does not start."""
-    if rank is None:
-        return None
-    pools = pools_from_slots(rank, slots_taken(rank, sizing.ratio_now))
-    return bool(is_other(pools, sizing.scenario.L, short_pool_now(sizing))) if starts(pools) else None
+def _stacked(ranks: Mapping[int, Rank | None]) -> Ranks:
+    """Those that there are by their places: one rank of arrays for all in which what the rules take as one is alike."""
+    alike: dict[Any, dict[int, Rank]] = {}
+    for place, rank in ranks.items():
+        if rank is not None:
+            asked = rank.resolved.radix_cache, rank.resolved.max_running_requests
+            alike.setdefault((rank.headroom, rank.window, asked), {})[place] = rank
+    return [(np.array([*found]), _as_arrays([*found.values()])) for found in alike.values()]
+
+
+def _as_arrays(ranks: Sequence[Rank]) -> Rank:
+    """Several ranks as one: each number in which they differ becomes an array."""
+    columns = list(zip(Rank._fields, zip(*ranks, strict=True), strict=True))[1:]  # all but what they follow from
+    differ: dict[str, Any] = {name: np.array(values) for name, values in columns if len({*map(repr, values)}) > 1}
+    return ranks[0]._replace(**differ)
 
 
 def _flip(sizing: Sizing, name: str, now: str, there: str | None, nothing: str = "none") -> Flip:

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.engine.pools import Pools, held_by_kv, pools_from_slots, starts
-from sizing.engine.rank import rank_as_set
+from sizing.engine.resolved import Rank
 from sizing.engine.slots import slots_taken
-from sizing.scenario.inputs import Scenario
 from sizing.specification import PoolName, state_is_short
 
 REST_DIGITS = 3  # [GiB] a flip of rest is given to a thousandth
 STEPS = 10**REST_DIGITS
 PARTS = 16  # a stretch that may hold a flip is cut in so many
+PROBES = 4  # numbers of a stretch tried in one vectorised call
 CHUNK = 4096  # stretches tried in one vectorised call, the nearest first
 
 Whole = NDArray[np.int64]
@@ -32,12 +32,12 @@ def is_other(pools: Pools, L: int, here: PoolName) -> Any:
     return starts(pools) & (by_state != (here == "state pool"))
 
 
-def nearest_rest(scenario: Scenario, ratio: float, here: PoolName, reach: int) -> float | None:
+def nearest_rest(rank: Rank, ratio: float, here: PoolName, reach: int) -> float | None:
     """The nearest rest [GiB] up to `reach` at which the engine starts and the other pool than `here` is short first;
-    None where there is none. The ratio [-], or the pin, is held.
+    None where there is none. The ratio [-], or the pin, is held; `rank` is that of the split that is set.
     """
-    at = scenario.rest_gib * STEPS
-    deployment = _Deployment(scenario, ratio, here)
+    at = rank.scenario.rest_gib * STEPS
+    deployment = _Deployment(rank, ratio, here)
     best: int | None = None
     waiting = [_doubling(at, 1, reach * STEPS)]
     while waiting:
@@ -57,15 +57,14 @@ def nearest_rest(scenario: Scenario, ratio: float, here: PoolName, reach: int) -
 
 
 class _Deployment:
-    """The rules over arrays of rest [GiB / 1000], for one scenario whose ratio or pin stays."""
+    """The rules over arrays of rest [GiB / 1000], for one rank whose ratio or pin stays."""
 
-    def __init__(self, scenario: Scenario, ratio: float, here: PoolName) -> None:
-        self.scenario, self.ratio, self.here, self.rank = scenario, ratio, here, rank_as_set(scenario)
+    def __init__(self, rank: Rank, ratio: float, here: PoolName) -> None:
+        self.rank, self.ratio, self.here, self.L = rank, ratio, here, rank.scenario.L
 
     def slots(self, steps: Whole) -> Any:
         """K [slots per rank]."""
-        found = slots_taken(self.rank._replace(rest_gib=steps / STEPS), self.ratio)
-        return np.broadcast_to(found, steps.shape).astype(np.int64)
+        return (slots_taken(self.rank._replace(rest_gib=steps / STEPS), self.ratio) + 0 * steps).astype(np.int64)
 
     def pools(self, steps: Whole, slots: Whole) -> Pools:
         """Both pools with K given."""
@@ -73,7 +72,7 @@ class _Deployment:
 
     def possible(self, lows: Whole, highs: Whole, fewest: Whole, most: Whole) -> Any:
         """Whether anything inside each stretch might flip; exact where it has one K."""
-        L, rank, clamp = self.scenario.L, self.rank, self.rank.request_slots.requests
+        L, rank, clamp = self.L, self.rank, self.rank.request_slots.requests
         # Rows beyond what was sized come with the requests, up to 0.5.6: they are not bound by the ends.
         beyond = (clamp(most) - clamp(fewest)) * rank.headroom * rank.dcp_size
         richest = self.pools(highs, fewest)
@@ -90,10 +89,9 @@ class _Deployment:
         """The nearest thousandth that flips of each stretch with one K; those without one are left out."""
         if not lows.size:
             return lows
-        L = self.scenario.L
 
         def state_short(steps: Whole) -> Any:
-            return state_is_short(self.rank.request_slots.requests(slots), held_by_kv(self.pools(steps, slots), L))
+            return state_is_short(self.rank.request_slots.requests(slots), held_by_kv(self.pools(steps, slots), self.L))
 
         first = _first(lows, highs, lambda steps: starts(self.pools(steps, slots)))
         turn = _first(lows, highs, state_short)  # from here on the state pool is short
@@ -106,10 +104,11 @@ class _Deployment:
 def _first(lows: Whole, highs: Whole, holds: Callable[[Whole], Any]) -> Whole:
     """For each stretch the first number from which on `holds` is true; one past its end where it never is."""
     low, high = lows, highs + 1
+    parts = np.arange(PROBES).reshape(-1, *[1] * lows.ndim)
     while np.any(low < high):
-        middle = (low + high) // 2
-        held = holds(np.minimum(middle, highs)) | (low == high)  # what is found stays
-        low, high = np.where(held, low, middle + 1), np.where(held, middle, high)
+        tried = low + (high - low) * parts // PROBES
+        held = holds(np.minimum(tried, highs)) | (low == high)  # what is found stays
+        low, high = np.where(held, low, tried + 1).max(axis=0), np.where(held, tried, high).min(axis=0)
     return low
 
 

@@ -9,7 +9,7 @@ from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import GIB, flag_ratio
 from sizing.engine.allocation import Allocation, DecodePool, allocations, beyond, decode_pool
 from sizing.engine.pools import pools_from_slots, running
-from sizing.engine.rank import asking, beside_pin, rank_of
+from sizing.engine.rank import as_set, asking, rank_of
 from sizing.engine.requests import asked_divisor
 from sizing.engine.resolved import Rank, Resolved
 from sizing.engine.slots import is_pinned, ratio_is_ignored, slots_set, slots_taken, slots_unpinned
@@ -96,14 +96,14 @@ def solve(scenario: Scenario) -> Sizing:
         raise RefusedError(Refusal(kind="not_served", engine_words="", cure=cure))
     rank = rank_of(scenario)
     resolved, costs = rank.resolved, rank.resolved.costs
-    as_set = beside_pin(rank) if is_pinned(resolved) else rank
+    set_rank = as_set(rank)
     exact, slot = float(r_star(rank, scenario.L)), int(rank.slot_bytes)
     r_flag = flag_ratio(exact)
     ratio = r_flag if scenario.split == "balanced" else scenario.mamba_full_memory_ratio
     now = _split_set(rank, ratio)
     optimum = best_split(rank, liked=r_flag)
     pin = pin_flag(resolved, optimum) if optimum else None
-    raised_flag, raised = _raised(as_set, ratio, now)
+    raised_flag, raised = _raised(set_rank, ratio, now)
     found = allocations(rank, now) if isinstance(now, Split) else ()
     return Sizing(
         scenario=scenario,
@@ -112,7 +112,7 @@ def solve(scenario: Scenario) -> Sizing:
         ring_bytes=costs.ring,
         ring_bytes_per_slot=costs.ring_on_slot,
         charged_slot_bytes=slot,
-        drafts_charged=int(as_set.D),
+        drafts_charged=int(set_rank.D),
         target_token_bytes=costs.target_token,
         draft_row_bytes=costs.draft_row,
         token_bytes=costs.token,

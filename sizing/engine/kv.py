@@ -78,7 +78,7 @@ def window_rows(rank: Rank, rows: Numeric) -> Numeric:
 def window_is_narrow(rank: Rank, windows: Numeric) -> Truth:
     """Whether a window pool of so many tokens fits no request (`validate_swa_pool_size`): window and a page."""
     if rank.window is None:
-        return np.zeros(np.shape(windows), dtype=np.bool_)
+        return windows < 0
     return windows <= rank.window.tokens + rank.page_size
 
 

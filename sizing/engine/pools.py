@@ -51,7 +51,7 @@ def pools_from_slots(rank: Rank, slots: Numeric) -> Pools:
 
     Values are meaningful where `slots`, `kv_rest_bytes` and `kv_rows` are positive; elsewhere `admitted` is 0.
     """
-    slots = np.asarray(slots).astype(np.int64)
+    slots = np.asarray(slots).astype(np.int64)[()]  # one number is no array: numpy is quicker with it
     clamp = rank.request_slots.requests(slots)
     reserve, state = draft_reserve_bytes(rank, slots, clamp), state_bytes(rank, slots)
     kv_rest_gib = rank.rest_gib - reserve / GIB - state / GIB
@@ -66,7 +66,7 @@ def pools_from_slots(rank: Rank, slots: Numeric) -> Pools:
         kv_rows=rows,
         kv_tokens=rows * rank.dcp_size,
         clamp=clamp,
-        admitted=np.where(window_is_narrow(rank, windows), 0, admitted(rank, rows, clamp)),
+        admitted=admitted(rank, rows, clamp) * ~window_is_narrow(rank, windows),
         window_rows=windows,
         window_cap=windows // rank.window.tokens if rank.window else NO_CAP + 0 * rows,
     )

@@ -58,7 +58,11 @@ def rings_fixed_bytes(resolved: Resolved, requests: Numeric) -> Numeric:
 
 def rank_as_set(scenario: Scenario) -> Rank:
     """The numbers of one rank for the split that the scenario sets, by pin or by ratio. Raises RefusedError."""
-    rank = rank_of(scenario)
+    return as_set(rank_of(scenario))
+
+
+def as_set(rank: Rank) -> Rank:
+    """The rank by ratio as the rank for the split that its scenario sets."""
     return beside_pin(rank) if is_pinned(rank.resolved) else rank
 
 

@@ -40,7 +40,7 @@ def admitted(rank: Rank, rows: Numeric, clamp: Numeric) -> Numeric:
         caps.append(estimate(rank, rows))
     if caps_by_tokens(rank):
         caps.append(cap_by_tokens(rank, rows))
-    return np.where(rows > 0, np.maximum(reduce(np.minimum, caps), 0), 0)
+    return np.maximum(reduce(np.minimum, caps), 0) * (rows > 0)
 
 
 def estimate(rank: Rank, rows: Numeric) -> Numeric:

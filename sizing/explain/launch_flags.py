@@ -22,6 +22,8 @@ OWN_RULE = frozenset(
         "D", "speculative_algorithm", "speculative_num_steps", "speculative_eagle_topk", "linear_replayssm_cache_len",
     }
 )  # fmt: skip
+VARIABLES = [name for name, own in INPUTS.items() if own.flag and not own.names]
+OTHERS = [name for name, own in INPUTS.items() if own.names and name not in OWN_RULE]
 WIDTH = 92  # characters of a line that a slide still shows
 
 
@@ -91,7 +93,7 @@ def environment(scenario: Scenario) -> str | None:
     """The environment variables that the scenario needs, as lines for a shell; None where it needs none."""
     rules = rules_of(scenario.release)
     ignored = {"skip_decode_lock": not rules.reads_skip_decode_lock, "mamba_conv_dtype": not rules.reads_conv_dtype}
-    names = [name for name, own in INPUTS.items() if own.flag and not own.names and not ignored.get(name)]
+    names = [name for name in VARIABLES if not ignored.get(name)]
     return "\n".join(f"export {flag_text(name, getattr(scenario, name))}" for name in _set(scenario, names)) or None
 
 
@@ -109,8 +111,7 @@ def launch_flags(sizing: Sizing, found: Recommended) -> str:
     words += [f"--kv-cache-dtype {scenario.kv_cache_dtype}", f"--mamba-ssm-dtype {scenario.mamba_ssm_dtype}"]
     words += [f"--page-size {scenario.page_size}", *_cache(sizing)]
     words += [*_sizes(scenario, sizing.resolved.rules), *_speculation(scenario, sizing.resolved.rules)]
-    others = _set(scenario, [name for name, own in INPUTS.items() if own.names and name not in OWN_RULE])
-    words += [flag_text(name, getattr(scenario, name), scenario.release) for name in others]
+    words += [flag_text(name, getattr(scenario, name), scenario.release) for name in _set(scenario, OTHERS)]
     return _lines(words)
 
 

@@ -41,11 +41,12 @@ class Box(NamedTuple):
             and other.bottom < self.bottom + self.height
         )
 
-    def shared(self, other: "Box") -> float:
-        """The area that the two share [px²]."""
-        across = min(self.left + self.width, other.left + other.width) - max(self.left, other.left)
-        up = min(self.bottom + self.height, other.bottom + other.height) - max(self.bottom, other.bottom)
-        return max(across, 0.0) * max(up, 0.0)
+    def shared(self, other: "Box") -> Any:
+        """The area that the two share [px²]; of boxes of arrays an array."""
+        right = np.minimum(self.left + self.width, other.left + other.width)
+        top = np.minimum(self.bottom + self.height, other.bottom + other.height)
+        across, up = right - np.maximum(self.left, other.left), top - np.maximum(self.bottom, other.bottom)
+        return np.maximum(across, 0) * np.maximum(up, 0)
 
     def crossed_by(self, xs: Any, ys: Any) -> bool:
         """Whether a path of rising xs [px] runs through it."""
@@ -139,6 +140,10 @@ class Frame(NamedTuple):
         """How far right [px]."""
         return (np.asarray(x, float) - self.x[0]) / (self.x[1] - self.x[0]) * self.width
 
+    def x_at(self, across: Any) -> Any:
+        """What lies so far right [px]."""
+        return self.x[0] + across / self.width * (self.x[1] - self.x[0])
+
     def up(self, y: Any) -> Any:
         """How far up [px]."""
         return (np.asarray(y, float) - self.y[0]) / (self.y[1] - self.y[0]) * self.height
@@ -173,7 +178,7 @@ class Ground:
         """Paths run from left to right, in the axes' own units; a gap is not a number."""
         self.frames = frames
         self.taken: list[list[Box]] = [[] for _ in frames]
-        self._low, self._high = zip(*(_columns(frame, paths) for frame in frames), strict=True)
+        self._columns = _columns(frames, paths)
 
     def upright(self, x: float, y: tuple[float, float] | None = None) -> None:
         """A line straight up through an x, over the whole height or from one y to another."""
@@ -184,7 +189,7 @@ class Ground:
     def point(self, x: float, y: float, size: float) -> None:
         """A mark of that size [px]."""
         for frame, taken in zip(self.frames, self.taken, strict=True):
-            taken.append(Box(float(frame.across(x)) - size / 2, float(frame.up(y)) - size / 2, size, size))
+            taken.append(frame.box(Spot(x, y, "middle center"), (size, size)))
 
     def place(self, words: str, spots: Sequence[Spot], *, size: int = 13) -> Spot | None:
         """The first spot where the words cover nothing on any frame, taken for them; None where there is none."""
@@ -197,7 +202,7 @@ class Ground:
         needed = size_of(words, size)
         if spot := self._first(needed, spots, lines=True):
             return spot, False
-        spot = self._first(needed, spots, lines=False) or min(spots, key=lambda spot: self._covered(spot, needed))
+        spot = self._first(needed, spots, lines=False) or spots[int(np.argmin(self._covered(spots, needed)))]
         self._take(spot, needed)
         return spot, True
 
@@ -209,13 +214,16 @@ class Ground:
                 return spot
         return None
 
-    def _covered(self, spot: Spot, size: tuple[float, float]) -> float:
-        """How much of words and marks the words would cover, and how much of them would lie outside the axes [px²]."""
-        found = 0.0
+    def _covered(self, spots: Sequence[Spot], size: tuple[float, float]) -> Any:
+        """How much of words and marks the words would cover at each spot, and how much of them would lie outside the
+        axes [px²].
+        """
+        found: Any = 0.0
         for frame, taken in zip(self.frames, self.taken, strict=True):
-            box = frame.box(spot, size)
-            axes = Box(0, 0, frame.width, frame.height)
-            found += sum(box.shared(other) for other in taken) + size[0] * size[1] - box.shared(axes)
+            boxes = Box(*np.array([frame.box(spot, size) for spot in spots]).T)
+            others = Box(*np.reshape(taken, (-1, 4)).T[:, :, np.newaxis])
+            inside = boxes.shared(Box(0, 0, frame.width, frame.height))
+            found += boxes.shared(others).sum(axis=0) + size[0] * size[1] - inside
         return found
 
     def _take(self, spot: Spot, size: tuple[float, float]) -> None:
@@ -231,22 +239,28 @@ class Ground:
         if not lines:
             return True
         first, last = int((box.left - GAP) / COLUMN), int((right + GAP) / COLUMN) + 1
-        low, high = (each[number][:, max(first, 0) : last] for each in (self._low, self._high))
-        return not bool(((low < top + GAP) & (high > box.bottom - GAP)).any())
+        low, high = (each[:, max(first, 0) : last] for each in self._columns[number])
+        return not np.count_nonzero((low < top + GAP) & (high > box.bottom - GAP))
 
 
-def _columns(frame: Frame, paths: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
-    """The lowest and highest point [px] of each path in each column of the frame."""
-    edges = np.arange(0, frame.width + 2 * COLUMN, COLUMN)
-    low, high = (np.full((len(paths), len(edges) - 1), end) for end in (np.inf, -np.inf))
+def _columns(frames: Sequence[Frame], paths: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """For each frame the lowest and highest point [px] of each path in each column; looked up once for all frames."""
+    edges = [np.arange(0, frame.width + 2 * COLUMN, COLUMN) for frame in frames]
+    firsts = np.cumsum([0, *map(len, edges)])
+    at = np.concatenate([frame.x_at(each) for frame, each in zip(frames, edges, strict=True)])
+    ups = np.full((len(paths), at.size), np.nan)
     for number, (xs, ys) in enumerate(paths):
-        across, up = frame.across(xs), frame.up(ys)
-        at_edges = np.interp(edges, across, up, left=np.nan, right=np.nan)
-        low[number] = np.fmin(np.fmin(at_edges[:-1], at_edges[1:]), np.inf)
-        high[number] = np.fmax(np.fmax(at_edges[:-1], at_edges[1:]), -np.inf)
-        # Where a path turns, begins or ends inside a column: a steep one goes far within it.
-        seen = np.isfinite(up) & (across >= 0) & (across < edges[-1])
-        column = (across[seen] / COLUMN).astype(int)
-        np.minimum.at(low[number], column, up[seen])
-        np.maximum.at(high[number], column, up[seen])
-    return low, high
+        ups[number] = np.interp(at, xs, ys, left=np.nan, right=np.nan)
+    low, high = np.fmin(ups, np.inf), np.fmax(ups, -np.inf)
+    low[:, :-1], high[:, :-1] = np.minimum(low[:, :-1], low[:, 1:]), np.maximum(high[:, :-1], high[:, 1:])
+    # Where a path turns, begins or ends inside a column: a steep one goes far within it.
+    xs, ys = (np.concatenate([*(path[axis] for path in paths), []]) for axis in (0, 1))
+    row = np.repeat(np.arange(len(paths)) * at.size, [len(path[0]) for path in paths])
+    for frame, each, first in zip(frames, edges, firsts[:-1], strict=True):
+        across = frame.across(xs)
+        seen = np.isfinite(ys) & (across >= 0) & (across < each[-1])
+        cell = row[seen] + first + (across[seen] / COLUMN).astype(int)
+        np.minimum.at(low.ravel(), cell, ys[seen])
+        np.maximum.at(high.ravel(), cell, ys[seen])
+    parts = zip(frames, firsts[:-1], firsts[1:] - 1, strict=True)
+    return [(frame.up(low[:, first:last]), frame.up(high[:, first:last])) for frame, first, last in parts]

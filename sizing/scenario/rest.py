@@ -7,6 +7,7 @@ Source: rest-before-boot.md through `sizing.memory`.
 import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 
 from sizing.basics.problems import shown
@@ -35,6 +36,7 @@ OWN_DEPLOYMENT = (
     "checkpoint", "weights_bytes", "draft_weights_bytes", "language_only", "chunked_prefill_size",
     "cuda_graph_max_bs", "moe_a2a_backend",
 )  # fmt: skip
+_OWN = attrgetter(*OWN_DEPLOYMENT)
 ENDS = {"low end": "low end of the estimate", "high end": "high end of the estimate"}
 NO_GPU = "Choose the GPU and rest is estimated, or enter rest from a boot log."
 WHERE = {"draft": "draft_weights_bytes", "memory_mib": "gpu_memory_mib"}  # inputs of the core by their fields here
@@ -104,8 +106,12 @@ def rest_of(scenario: _Deployed) -> Rest:
 
 def is_example(scenario: _Deployed) -> bool:
     """Whether the deployment is the worked example's."""
-    fields = type(scenario).model_fields  # type: ignore[attr-defined]
-    return all(getattr(scenario, name) == fields[name].default for name in OWN_DEPLOYMENT)
+    return bool(_OWN(scenario) == _example(type(scenario)))
+
+
+@cache
+def _example(stated: Any) -> tuple[Any, ...]:
+    return tuple(stated.model_fields[name].default for name in OWN_DEPLOYMENT)
 
 
 def estimate_of(scenario: _Deployed) -> Rest:
@@ -119,6 +125,8 @@ _ALSO = (
     "attention_backend", "max_running_requests", "max_total_tokens", "context_length", "disaggregation_mode",
     "enable_hierarchical_cache", "enable_unified_memory",
 )  # fmt: skip
+_READ = (*OWN_DEPLOYMENT, *_ALSO)
+_READ_OF = attrgetter(*_READ)
 
 
 class Deployment(NamedTuple):
@@ -146,7 +154,7 @@ def deployment_of(scenario: _Deployed) -> Deployment:
 
 
 def _key(scenario: _Deployed) -> tuple[tuple[str, Any], ...]:
-    return tuple((name, getattr(scenario, name)) for name in (*OWN_DEPLOYMENT, *_ALSO))
+    return tuple(zip(_READ, _READ_OF(scenario), strict=True))
 
 
 @lru_cache(maxsize=4096)
@@ -355,8 +363,8 @@ def for_bytes_alone(scenario: _D) -> _D:
 
 def ends_of(scenario: _D) -> tuple[_D, _D] | None:
     """The scenario at the low and at the high end of its estimate; None where rest is no estimate."""
-    rest = rest_of(scenario)
-    if scenario.rest_source != "estimated" or rest.low is None or rest.high is None:
+    rest = rest_of(scenario) if scenario.rest_source == "estimated" else None
+    if rest is None or rest.low is None or rest.high is None:
         return None
     low = scenario.model_copy(update={"rest_gib": rest.low, "rest_source": "low end"})
     return low, scenario.model_copy(update={"rest_gib": rest.high, "rest_source": "high end"})
