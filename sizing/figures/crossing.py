@@ -38,6 +38,7 @@ CAPS = {"requests asked": "--max-running-requests binds", "estimate": "the engin
 CHARACTERS = 185  # of a line of inputs at the narrowest main column (1440 px with the sidebar open)
 FEW = 5  # requests; a clamp below it leaves no room under the lines
 DOT = 22  # [px] size of the user's dot, which is a letter
+ROW = 18  # [px] of words
 LINE_OFF = 5  # [px] from a level line to its label: half the widest line, and a little
 UNIFIED = "unified memory"
 BELOW_ALL = 1e-6  # requests: none run, which has no place on the axis
@@ -294,14 +295,14 @@ def _must(
     ]
 
 
-def _along(y: float, sides: tuple[str, ...], *, first: float = L_HIGH) -> list[Spot]:
-    """At the height of a level line, off it by a few pixels, from its right end or its left one inward."""
+def _along(y: float, sides: tuple[str, ...], *, first: float = L_HIGH, rows: int = 2) -> list[Spot]:
+    """At the height of a level line, off it by a few pixels or some `rows` of words more, from one end inward."""
     ends = (math.log10(L_HIGH), math.log10(L_LOW))
     start, stop = ends if first == L_HIGH else ends[::-1]
     shares = (0.0, 0.12, 0.24, 0.36, 0.5, 0.62, 0.74, 0.86, 0.97)
     return [
         Spot(start + (stop - start) * share, math.log10(max(y, BELOW_ALL)), side, (0, off if "top" in side else -off))
-        for off in (LINE_OFF, LINE_OFF + 18)
+        for off in (LINE_OFF + ROW * row for row in range(rows))
         for share in shares
         for side in sides
     ]
@@ -314,10 +315,11 @@ def _clamp_label(shown: Split, curve: ContextCurve) -> Wanted:
 
 
 def _label_behind(split: Split, shown: Split) -> Wanted:
-    """At its clamp: on its outer side first, away from the one that is set."""
+    """At its clamp: on its outer side first, away from the one that is set, on whose other side it would be its."""
     outer, inner = ("top", "bottom") if split.admitted >= shown.clamp else ("bottom", "top")
-    spots = [spot for side in (outer, inner) for spot in _along(split.admitted, (f"{side} left",))]
+    spots = _along(split.admitted, (f"{outer} left",), rows=4)
     spots += _along(split.admitted, (f"{outer} right",), first=L_LOW)
+    spots += _along(split.admitted, (f"{inner} left",))
     ratio = f" r = {ratio_text(split.ratio)}" if split.ratio else ""
     return Wanted(f"recommended{ratio}: {count(split.runs)} run at this L", spots, "@muted", own=True)
 
