@@ -1,5 +1,6 @@
 """The same rules over arrays: requests against L at a given split, and against r at a given L."""
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from sizing.basics.frames import REQUESTS, frame_of
+from sizing.basics.units import flag_ratio
 from sizing.engine.kv import kv_cap
 from sizing.engine.pools import held_by_kv, pools_from_slots, running
 from sizing.engine.rank import rank_of
@@ -76,8 +78,13 @@ def ratio_grid(low: float, high: float, *marks: float, points: int = 121) -> Rea
     Each is a number that can be typed (five digits), and solved as it stands.
     """
     inside = [mark for mark in marks if low <= mark <= high]
-    even = [float(f"{ratio:.5g}") for ratio in np.geomspace(low, high, points)]
-    return np.unique([*even, *inside])
+    return np.unique([*_even_ratios(low, high, points), *inside])
+
+
+@lru_cache(maxsize=128)
+def _even_ratios(low: float, high: float, points: int) -> tuple[float, ...]:
+    """Kept, because an axis stands still while something moves on it."""
+    return tuple(flag_ratio(ratio) for ratio in np.geomspace(low, high, points))
 
 
 def over_context(split: Split, L: Integers) -> ContextCurve:

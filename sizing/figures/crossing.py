@@ -295,9 +295,9 @@ def _along(y: float, sides: tuple[str, ...], *, first: float = L_HIGH) -> list[S
     """At the height of a level line, off it by a few pixels, from its right end or its left one inward."""
     ends = (math.log10(L_HIGH), math.log10(L_LOW))
     start, stop = ends if first == L_HIGH else ends[::-1]
-    shares = (0.0, 0.12, 0.24, 0.36, 0.5, 0.62, 0.74, 0.86, 0.97)
+    shares, height = (0.0, 0.12, 0.24, 0.36, 0.5, 0.62, 0.74, 0.86, 0.97), math.log10(max(y, BELOW_ALL))
     return [
-        Spot(start + (stop - start) * share, math.log10(max(y, BELOW_ALL)), side, (0, off if "top" in side else -off))
+        Spot(start + (stop - start) * share, height, side, (0, off if "top" in side else -off))
         for off in (LINE_OFF, LINE_OFF + 18)
         for share in shares
         for side in sides
