@@ -12,7 +12,7 @@ from sizing.basics.units import flag_ratio
 from sizing.engine.kv import kv_cap
 from sizing.engine.pools import held_by_kv, pools_from_slots, running
 from sizing.engine.rank import rank_of
-from sizing.engine.slots import slots_taken
+from sizing.engine.slots import slots_unpinned
 from sizing.engine.split import Split
 from sizing.scenario.inputs import Scenario
 
@@ -102,8 +102,8 @@ def over_ratio(scenario: Scenario, ratio: Reals) -> RatioCurve:
 
     Where the engine refuses to start, `runs` is 0.
     """
-    rank = rank_of(scenario.model_copy(update={"split": "ratio"}))
-    pools = pools_from_slots(rank, np.broadcast_to(slots_taken(rank, ratio), ratio.shape))
+    rank = rank_of(scenario)
+    pools = pools_from_slots(rank, np.broadcast_to(np.maximum(slots_unpinned(rank, ratio), 0), ratio.shape))
     return RatioCurve(
         ratio=ratio,
         clamp=pools.clamp,

@@ -1,6 +1,6 @@
 """solve(scenario) -> Sizing: the only road from inputs to numbers. Pages, charts, exports and words read a Sizing."""
 
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, SkipValidation
@@ -18,6 +18,8 @@ from sizing.engine.slots import is_pinned, ratio_is_ignored, slots_set, slots_ta
 from sizing.engine.split import Split, solve_split
 from sizing.scenario.inputs import MAX_REQUESTS, Scenario
 from sizing.specification import Prediction
+
+KEPT = 64  # splits, 10 KB each: the parts of a page ask for the same ones
 
 
 class Sizing(BaseModel):
@@ -150,6 +152,7 @@ def _by_ratio(rank: Rank, ratio: float) -> Split | Refusal:
     return solve_split(rank, ratio, slots_unpinned(rank, ratio))
 
 
+@lru_cache(maxsize=KEPT)
 def solve_now(scenario: Scenario, ratio: float | None = None) -> Split | Refusal:
     """The split that the settings give, alone: also of a model without attention layers. `ratio` [-] stands in for the
     one that is set. Raises RefusedError.
