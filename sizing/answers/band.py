@@ -1,8 +1,9 @@
 """What an estimated `rest` leaves open: the split that is set at both ends of the estimate."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
-from sizing.answers.solve import Sizing, solve, solve_now
+from sizing.answers.solve import KEPT, Sizing, solve, solve_now
 from sizing.basics.problems import Refusal
 from sizing.engine.split import Split
 from sizing.scenario.inputs import Scenario
@@ -41,4 +42,7 @@ def for_flags(scenario: Scenario) -> Scenario:
 def at_low_end(sizing: Sizing) -> Sizing:
     """The sizing for which flags are chosen: at the low end of an estimate, else as it is."""
     low = for_flags(sizing.scenario)
-    return sizing if low is sizing.scenario else solve(low)
+    return sizing if low is sizing.scenario else _solved(low)
+
+
+_solved = lru_cache(maxsize=KEPT)(solve)  # the parts of a page ask for the same one

@@ -1,5 +1,6 @@
 """The same rules over arrays: requests against L at a given split, and against r at a given L."""
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -7,10 +8,11 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from sizing.basics.frames import REQUESTS, frame_of
+from sizing.basics.units import flag_ratio
 from sizing.engine.kv import kv_cap
 from sizing.engine.pools import held_by_kv, pools_from_slots, running
 from sizing.engine.rank import rank_of
-from sizing.engine.slots import slots_taken
+from sizing.engine.slots import slots_unpinned
 from sizing.engine.split import Split
 from sizing.scenario.inputs import Scenario
 
@@ -76,8 +78,13 @@ def ratio_grid(low: float, high: float, *marks: float, points: int = 121) -> Rea
     Each is a number that can be typed (five digits), and solved as it stands.
     """
     inside = [mark for mark in marks if low <= mark <= high]
-    even = [float(f"{ratio:.5g}") for ratio in np.geomspace(low, high, points)]
-    return np.unique([*even, *inside])
+    return np.unique([*_even_ratios(low, high, points), *inside])
+
+
+@lru_cache(maxsize=128)
+def _even_ratios(low: float, high: float, points: int) -> tuple[float, ...]:
+    """Kept, because an axis stands still while something moves on it."""
+    return tuple(flag_ratio(ratio) for ratio in np.geomspace(low, high, points))
 
 
 def over_context(split: Split, L: Integers) -> ContextCurve:
@@ -95,8 +102,8 @@ def over_ratio(scenario: Scenario, ratio: Reals) -> RatioCurve:
 
     Where the engine refuses to start, `runs` is 0.
     """
-    rank = rank_of(scenario.model_copy(update={"split": "ratio"}))
-    pools = pools_from_slots(rank, np.broadcast_to(slots_taken(rank, ratio), ratio.shape))
+    rank = rank_of(scenario)
+    pools = pools_from_slots(rank, np.broadcast_to(np.maximum(slots_unpinned(rank, ratio), 0), ratio.shape))
     return RatioCurve(
         ratio=ratio,
         clamp=pools.clamp,

@@ -14,9 +14,10 @@ from sizing.answers.sweep import RATIO, ratios_over
 from sizing.basics.units import flag_ratio
 from sizing.engine.limits import LimitName, requests_by_limit
 from sizing.engine.pools import pools_from_slots, starts
-from sizing.engine.rank import rank_as_set
-from sizing.engine.slots import slots_taken
-from sizing.scenario.inputs import MAX_L, Scenario
+from sizing.engine.rank import as_set
+from sizing.engine.resolved import Rank
+from sizing.engine.slots import slots_set, slots_unpinned
+from sizing.scenario.inputs import MAX_L
 
 OCTAVE = 16  # stops in each doubling of L: twice those of the slider, which are among them
 
@@ -39,13 +40,12 @@ class InputCurve(BaseModel):
     """Where the engine refuses to start; the numbers there mean nothing."""
 
 
-def over_input(scenario: Scenario, name: Literal["L", "mamba_full_memory_ratio"], at: Sequence[float]) -> InputCurve:
-    """Solve the scenario at every stop; moving the ratio sets the split by it. Raises RefusedError like `solve`."""
-    base = scenario.model_copy(update={"split": "ratio"}) if name == RATIO else scenario
-    rank = rank_as_set(base)
-    values = np.array(at)
-    L = values if name == "L" else base.L
-    pools = pools_from_slots(rank, slots_taken(rank, ratios_over(base, rank, L, {name: values})))
+def over_input(rank: Rank, name: Literal["L", "mamba_full_memory_ratio"], at: Sequence[float]) -> InputCurve:
+    """Solve a scenario at every stop; moving the ratio sets the split by it. `rank` is its rank by ratio."""
+    scenario, values, by_ratio = rank.scenario, np.array(at), name == RATIO
+    rank, L = (rank, scenario.L) if by_ratio else (as_set(rank), values)
+    slots = slots_unpinned(rank, values) if by_ratio else slots_set(rank, ratios_over(scenario, rank, L, {}))
+    pools = pools_from_slots(rank, np.maximum(slots, 0))
     by_limit = requests_by_limit(rank, pools, L)
     requests = np.stack([np.broadcast_to(limit, values.shape) for limit in by_limit.values()])
     names = tuple(by_limit)

@@ -1,5 +1,7 @@
 """solve(scenario) -> Sizing: the only road from inputs to numbers. Pages, charts, exports and words read a Sizing."""
 
+from functools import cache, lru_cache, partial
+
 import numpy as np
 from pydantic import BaseModel, ConfigDict, SkipValidation
 
@@ -16,6 +18,8 @@ from sizing.engine.slots import is_pinned, ratio_is_ignored, slots_set, slots_ta
 from sizing.engine.split import Split, solve_split
 from sizing.scenario.inputs import MAX_REQUESTS, Scenario
 from sizing.specification import Prediction
+
+KEPT = 64  # splits, 10 KB each: the parts of a page ask for the same ones
 
 
 class Sizing(BaseModel):
@@ -100,7 +104,8 @@ def solve(scenario: Scenario) -> Sizing:
     exact, slot = float(r_star(rank, scenario.L)), int(rank.slot_bytes)
     r_flag = flag_ratio(exact)
     ratio = r_flag if scenario.split == "balanced" else scenario.mamba_full_memory_ratio
-    now = _split_set(rank, ratio)
+    by_ratio = cache(partial(_by_ratio, rank))  # the ratio that is set is often one of the others
+    now = _split_set(rank, ratio) if is_pinned(resolved) else by_ratio(ratio)
     optimum = best_split(rank, liked=r_flag)
     pin = pin_flag(resolved, optimum) if optimum else None
     raised_flag, raised = _raised(set_rank, ratio, now)
@@ -123,10 +128,10 @@ def solve(scenario: Scenario) -> Sizing:
         r_star_direct=_r_star_direct(rank),
         ratio_now=ratio,
         now=now,
-        balanced=_by_ratio(rank, r_flag),
-        default=_by_ratio(rank, scenario.default_ratio),
+        balanced=by_ratio(r_flag),
+        default=by_ratio(scenario.default_ratio),
         optimum=optimum,
-        by_ratio=_by_ratio(rank, optimum.ratio) if optimum and optimum.ratio else None,
+        by_ratio=by_ratio(optimum.ratio) if optimum and optimum.ratio else None,
         pinned=solve_split(rank, r_flag, optimum.pin, pinned=True) if optimum and pin else None,
         pin_flag=pin,
         raised=raised,
@@ -147,6 +152,7 @@ def _by_ratio(rank: Rank, ratio: float) -> Split | Refusal:
     return solve_split(rank, ratio, slots_unpinned(rank, ratio))
 
 
+@lru_cache(maxsize=KEPT)
 def solve_now(scenario: Scenario, ratio: float | None = None) -> Split | Refusal:
     """The split that the settings give, alone: also of a model without attention layers. `ratio` [-] stands in for the
     one that is set. Raises RefusedError.

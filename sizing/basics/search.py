@@ -1,5 +1,6 @@
 """Where something turns: the last whole number for which it holds, and the real number from which on it does."""
 
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ PROBES = 64  # values tried in one vectorised call; a search over 2**34 of them 
 HALVINGS = 80  # more than any range of floats here takes
 
 
-def last_that(low: int, high: int, holds: Callable[[Any], Any], probes: int = PROBES) -> int:
+def last_that(low: int, high: int, holds: Callable[[Any], Any]) -> int:
     """The last whole number from low to high for which `holds` (array in, array out), given that it holds up to some
     point only; low - 1 where it never does.
 
@@ -18,8 +19,8 @@ def last_that(low: int, high: int, holds: Callable[[Any], Any], probes: int = PR
     """
     good, bad = low - 1, high + 1
     while bad - good > 1:
-        step = max((bad - good) // (probes + 1), 1)
-        tried = np.arange(good + step, bad, step)[:probes]
+        step = max((bad - good) // (PROBES + 1), 1)
+        tried = np.arange(good + step, bad, step)[:PROBES]
         hold = int(np.count_nonzero(holds(tried)))
         good, bad = (int(tried[hold - 1]) if hold else good), (int(tried[hold]) if hold < tried.size else bad)
     return good
@@ -31,7 +32,7 @@ def last_that_holds(low: int, high: int, holds: Callable[[int], bool]) -> int:
     >>> last_that_holds(0, 100, lambda value: value * value <= 50)
     7
     """
-    return last_that(low, high, lambda tried: [holds(value) for value in tried.tolist()], probes=1)
+    return low - 1 + bisect_left(range(low, high + 1), True, key=lambda value: not holds(value))
 
 
 def turning_point(low: float, high: float, holds: Callable[[float], bool]) -> tuple[float, float] | None:

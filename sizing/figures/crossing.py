@@ -299,9 +299,9 @@ def _along(y: float, sides: tuple[str, ...], *, first: float = L_HIGH, rows: int
     """At the height of a level line, off it by a few pixels or some `rows` of words more, from one end inward."""
     ends = (math.log10(L_HIGH), math.log10(L_LOW))
     start, stop = ends if first == L_HIGH else ends[::-1]
-    shares = (0.0, 0.12, 0.24, 0.36, 0.5, 0.62, 0.74, 0.86, 0.97)
+    shares, height = (0.0, 0.12, 0.24, 0.36, 0.5, 0.62, 0.74, 0.86, 0.97), math.log10(max(y, BELOW_ALL))
     return [
-        Spot(start + (stop - start) * share, math.log10(max(y, BELOW_ALL)), side, (0, off if "top" in side else -off))
+        Spot(start + (stop - start) * share, height, side, (0, off if "top" in side else -off))
         for off in (LINE_OFF + ROW * row for row in range(rows))
         for share in shares
         for side in sides

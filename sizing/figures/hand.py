@@ -5,15 +5,17 @@ the input that is set carries the name OWN, and is hidden while a hand is on it.
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from sizing.answers.band import at_low_end, for_flags
+from sizing.answers.band import at_low_end
 from sizing.answers.input_curve import InputCurve, context_stops, over_input, ratio_stops
 from sizing.answers.solve import Sizing
 from sizing.answers.sweep import RATIO
 from sizing.basics.units import count, stated_ratio_text
+from sizing.engine.rank import rank_from, rank_of
 from sizing.engine.slots import is_pinned, ratio_is_ignored
 from sizing.engine.split import Split
 from sizing.explain.verdict import REFUSED, binds_words, estimated_form, headline_form
@@ -29,7 +31,7 @@ def hand_over_context(sizing: Sizing) -> Hand | None:
     safe = at_low_end(sizing)
     crossing = [safe.now.crossing] if isinstance(safe.now, Split) else []
     stops = context_stops(sizing.scenario.L, *crossing)
-    return _hand(sizing, over_input(safe.scenario, "L", stops), count, sizing.scenario.L)
+    return _hand(sizing, over_input(rank_from(safe.resolved), "L", stops), count, sizing.scenario.L)
 
 
 def hand_over_ratio(sizing: Sizing, drawn: Sequence[float]) -> Hand | None:
@@ -38,7 +40,10 @@ def hand_over_ratio(sizing: Sizing, drawn: Sequence[float]) -> Hand | None:
         return None
     own = None if is_pinned(sizing.resolved) else sizing.ratio_now
     stops = sorted({*ratio_stops(drawn), *([] if own is None else [own])})
-    return _hand(sizing, over_input(for_flags(sizing.scenario), RATIO, stops), stated_ratio_text, own)
+    return _hand(sizing, over_input(rank_from(at_low_end(sizing).resolved), RATIO, stops), _ratio_words, own)
+
+
+_ratio_words = lru_cache(maxsize=1024)(stated_ratio_text)  # an axis stands still while something moves on it
 
 
 def _hand(sizing: Sizing, found: InputCurve, written: Callable[[Any], str], own: float | None) -> Hand | None:
@@ -82,9 +87,9 @@ def _exact(sizing: Sizing, found: InputCurve, columns: dict[str, Any]) -> tuple[
 
 
 def _banded(sizing: Sizing, found: InputCurve, columns: dict[str, Any]) -> tuple[list[Any], Said]:
-    """An estimated rest: what runs at both its ends, as the headline has it; the line is that of the low one."""
+    """An estimated rest: what runs at both its ends, as the headline has it; the line is that of the low one, found."""
     scenario = sizing.scenario
-    ends = [over_input(end, found.name, found.at) for end in ends_of(scenario) or ()]
+    ends = [found, *(over_input(rank_of(end), found.name, found.at) for end in (ends_of(scenario) or ())[1:])]
     runs = np.sort(np.stack([np.where(end.refused, 0, end.runs) for end in ends]), axis=0)
     columns |= {"low": runs[0], "high": runs[1], "total": runs[0] * scenario.attn_dp_size}
     named = [[() if no else (name,) for no, name in zip(end.refused, end.binding, strict=True)] for end in ends]

@@ -208,7 +208,10 @@ class Ground:
 
     def _first(self, size: tuple[float, float], spots: Sequence[Spot], *, lines: bool) -> Spot | None:
         for spot in spots:
-            if all(self._is_free(number, frame.box(spot, size), lines) for number, frame in enumerate(self.frames)):
+            for number, frame in enumerate(self.frames):
+                if not self._is_free(number, frame.box(spot, size), lines):
+                    break
+            else:
                 if lines:
                     self._take(spot, size)
                 return spot
