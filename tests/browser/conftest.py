@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
 
 from tests.browser.chromium import FLAGS, find_chromium
 
@@ -20,6 +20,8 @@ from tests.browser.chromium import FLAGS, find_chromium
 expect.set_options(timeout=30_000)
 
 ROOT = Path(__file__).parents[2]
+WINDOW = ViewportSize(width=1440, height=900)  # [px]
+ONE_PROCESS = "--process-per-site"  # draws all pages of a profile
 START_SECONDS = 60  # a slow machine's first start compiles every module
 
 
@@ -49,7 +51,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def chromium() -> Iterator[Browser]:
     """One Chromium for all browser tests."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=[*FLAGS, ONE_PROCESS])
         yield browser
         browser.close()
 
@@ -111,9 +113,9 @@ def base_url() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture
-def page(chromium: Browser) -> Iterator[Page]:
-    """A page in a browser profile of its own; no request may leave the machine, no script may fail."""
+@contextmanager
+def _watched(context: BrowserContext) -> Iterator[Page]:
+    """A new page; no request may leave the machine, no script may fail, on it and on those that it opens."""
     outside: list[str] = []
     errors: list[str] = []
 
@@ -127,9 +129,38 @@ def page(chromium: Browser) -> Iterator[Page]:
         page.on("websocket", lambda socket: note(socket.url))
         page.on("pageerror", lambda error: errors.append(str(error)))
 
-    context = chromium.new_context(viewport={"width": 1440, "height": 900})
-    context.on("page", watch)  # pages that a link opens are watched too
+    others = list(context.pages)
+    context.on("page", watch)
     yield context.new_page()
-    context.close()
+    for page in context.pages:
+        if page not in others:
+            page.close()
+    context.remove_listener("page", watch)
     assert not outside, f"requests left the machine: {outside}"
     assert not errors, f"scripts failed in the page: {errors}"
+
+
+@pytest.fixture(scope="session")
+def _profile(chromium: Browser, base_url: str) -> Iterator[BrowserContext]:
+    """A browser profile whose first page is never closed: the process that draws its pages, and with it the scripts
+    that it has compiled, outlives each of them.
+    """
+    with chromium.new_context(viewport=WINDOW) as context:
+        context.new_page().goto(f"{base_url}/_stcore/health")
+        yield context
+
+
+@pytest.fixture
+def page(_profile: BrowserContext) -> Iterator[Page]:
+    """A new page, watched; what a page can leave behind for the next is gone, the scripts of the dashboard stay."""
+    with ExitStack() as end:
+        end.callback(_forget, _profile)
+        yield end.enter_context(_watched(_profile))
+
+
+def _forget(context: BrowserContext) -> None:
+    context.clear_permissions()
+    session = context.new_cdp_session(context.pages[0])
+    kinds = "cookies,local_storage,indexeddb,service_workers,cache_storage"
+    session.send("Storage.clearDataForOrigin", {"origin": "*", "storageTypes": kinds})
+    session.detach()
