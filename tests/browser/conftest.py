@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -94,16 +94,10 @@ def _healthy(port: int) -> bool:
 
 
 @pytest.fixture
-def server() -> Iterator[Callable[[], str]]:
-    """Call it for the base URL of one more fresh server; all of them end with the test."""
-    with ExitStack() as servers:
-        yield lambda: servers.enter_context(_running_server())
-
-
-@pytest.fixture
-def fresh_server(server: Callable[[], str]) -> str:
+def fresh_server() -> Iterator[str]:
     """Base URL of a server that has not answered any browser yet."""
-    return server()
+    with _running_server() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-# Plotly has redrawn the figure to the width that its frame has now.
-FILLED = """() => [...document.querySelectorAll('[data-figure]')].every((figure) =>
+# Plotly has redrawn each figure that can be seen to the width that its frame has now.
+FILLED = """() => [...document.querySelectorAll('[data-figure]')].every((figure) => !figure.checkVisibility() ||
   Math.abs((figure.querySelector('.main-svg')?.getBoundingClientRect().width ?? 0)
     - figure.getBoundingClientRect().width) < 4)"""  # both as seen: a slide is enlarged, and so is a frame's line
 # Text that reaches over the edge of its figure, by more than half a pixel of rounding.

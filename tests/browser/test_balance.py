@@ -1,12 +1,12 @@
 """The pages in a real Chromium: what only a browser shows."""
 
-import pytest
+import re
+
 from playwright.sync_api import Locator, Page, expect
 
-from sizing import Scenario, solve
+from sizing import Scenario, Split, solve
 from sizing.answers.recommended import recommended
 from tests.browser.actions import go_to
-from tests.browser.labels import CLIPPED, FILLED, OVERLAPPING
 
 FIGURES = ("crossing", "ratio", "memory")
 SECONDS = 30_000  # [ms] what a slow machine may take to load the page once
@@ -37,7 +37,10 @@ def press(page: Page, label: str, key: str) -> None:
 
 
 def test_a_slider_move_changes_verdict_figures_and_link(page: Page, base_url: str) -> None:
-    """Moving L changes the words, all three figures and the address, and the address restores all of it."""
+    """Moving L changes the words, all three figures and the address, and the address restores all of it; figures are
+    light on a light page and dark on a dark one.
+    """
+    page.emulate_media(color_scheme="light")
     open_balance(page, base_url)
     assert verdict(page) == "51 requests run at L = 9,216: the state pool binds."
     press(page, "L, context per request", "ArrowRight")
@@ -47,9 +50,13 @@ def test_a_slider_move_changes_verdict_figures_and_link(page: Page, base_url: st
     page.wait_for_url("**/?L=10240")
 
     again = page.context.new_page()
+    again.emulate_media(color_scheme="dark")
     open_balance(again, page.url)
     expect(again.get_by_text("51 requests run at L = 10,240: the state pool binds.")).to_be_visible()
     expect(exact(again)).to_have_value("10240")
+    paper = """() => getComputedStyle(document.querySelector('[data-figure="crossing"] .main-svg')).backgroundColor"""
+    assert page.evaluate(paper) == "rgb(255, 255, 255)"
+    assert again.evaluate(paper) == "rgb(14, 17, 23)"
 
 
 def test_d_and_dcp_size_move_too(page: Page, base_url: str) -> None:
@@ -62,8 +69,17 @@ def test_d_and_dcp_size_move_too(page: Page, base_url: str) -> None:
     expect(page.locator('[data-figure="crossing"]')).to_contain_text("dcp_size = 2")
 
 
-def test_going_back_restores_the_page_before(page: Page, base_url: str) -> None:
-    """The browser's back button undoes a move, forward does it again."""
+def test_the_very_first_slider_move_counts(page: Page, fresh_server: str) -> None:
+    """On a server that nobody has visited, the first move is not lost."""
+    open_balance(page, fresh_server)
+    press(page, "L, context per request", "ArrowRight")
+    expect(page.get_by_text("at L = 10,240")).to_be_visible()
+
+
+def test_keys_back_and_an_exact_length(page: Page, base_url: str) -> None:
+    """The browser's back button undoes a move, forward does it again. Keys faster than the page answers still end
+    where they should. A number between the slider's stops is taken, and the slider stays usable from there.
+    """
     open_balance(page, base_url)
     press(page, "L, context per request", "ArrowRight")
     expect(page.get_by_text("at L = 10,240")).to_be_visible()
@@ -72,39 +88,14 @@ def test_going_back_restores_the_page_before(page: Page, base_url: str) -> None:
     expect(page.get_by_text("at L = 9,216")).to_be_visible()
     page.go_forward()
     expect(page.get_by_text("at L = 10,240")).to_be_visible()
-
-
-def test_the_very_first_request_is_a_link_to_another_page(page: Page, fresh_server: str) -> None:
-    """On a server that nobody has visited, a link to the second page brings its inputs and its menu."""
-    page.goto(f"{fresh_server}/reference?L=65536&D=4")
-    expect(page.get_by_role("heading", name="Reference", exact=True)).to_be_visible(timeout=SECONDS)
-    expect(exact(page)).to_have_value("65536")
-    go_to(page, "Balance")
-    expect(page.get_by_text("at L = 65,536")).to_be_visible()
-    page.wait_for_url("**D=4*")
-
-
-def test_the_very_first_slider_move_counts(page: Page, fresh_server: str) -> None:
-    """On a server that nobody has visited, the first move is not lost."""
-    open_balance(page, fresh_server)
-    press(page, "L, context per request", "ArrowRight")
-    expect(page.get_by_text("at L = 10,240")).to_be_visible()
-
-
-def test_many_quick_moves_all_count(page: Page, base_url: str) -> None:
-    """Keys faster than the page answers still end where they should."""
-    open_balance(page, base_url)
-    handle = page.get_by_role("slider", name="L, context per request").first
-    handle.focus()
+    page.wait_for_url("**/?L=10240")
+    slider = page.get_by_role("slider", name="L, context per request").first
+    expect(slider).to_have_attribute("aria-valuetext", "10,240")
+    slider.focus()
     for _ in range(8):
         page.keyboard.press("ArrowRight")
-    expect(page.get_by_text("at L = 18,432")).to_be_visible()
-    page.wait_for_url("**/?L=18432")
-
-
-def test_an_exact_length_is_typed(page: Page, base_url: str) -> None:
-    """A number between the slider's stops is taken, and the slider stays usable from there."""
-    open_balance(page, base_url)
+    expect(page.get_by_text("at L = 20,480")).to_be_visible()
+    page.wait_for_url("**/?L=20480")
     box = exact(page)
     box.fill("10001")
     box.press("Enter")
@@ -115,26 +106,32 @@ def test_an_exact_length_is_typed(page: Page, base_url: str) -> None:
     expect(page.get_by_text("at L = 11,264")).to_be_visible()
 
 
-@pytest.mark.parametrize(
-    ("typed", "sentence"),
-    [
-        ("0", "L must be 1 or more, not “0”."),
-        ("-3", "L must be 1 or more, not “-3”."),
-        ("", "L must be a whole number"),
-    ],
-)
-def test_problem_typed_into_the_page(page: Page, base_url: str, typed: str, sentence: str) -> None:
-    """A wrong number gets a sentence, nothing else is lost, and the next right one brings the page back."""
+WRONG = {
+    "0": "L must be 1 or more, not “0”.",
+    "-3": "L must be 1 or more, not “-3”.",
+    "": "L must be a whole number",
+    "1e18": "L must be 16777216 or less, not “1000000000000000000”.",
+    "3.7": "L must be a whole number, not “3.7”.",
+    "32 thousand": "L must be a whole number, not “32 thousand”.",
+}
+
+
+def test_problem_typed_into_the_page(page: Page, base_url: str) -> None:
+    """A wrong number gets a sentence and is never read as another one, nothing else is lost, and the next right one
+    brings the page back.
+    """
     open_balance(page, f"{base_url}/?D=4")
-    box = exact(page)
-    box.fill(typed)
-    box.press("Enter")
-    expect(page.get_by_text(sentence)).to_be_visible()
-    expect(box).to_have_value(typed)
-    box.fill("8192")
-    box.press("Enter")
-    expect(page.get_by_text("at L = 8,192")).to_be_visible()
-    page.wait_for_url("**D=4*")
+    box, said = exact(page), page.get_by_test_id("stAlert")
+    for right, (typed, sentence) in enumerate(WRONG.items(), start=8192):
+        box.fill(typed)
+        box.press("Enter")
+        expect(said.get_by_text(sentence), typed).to_be_visible()
+        expect(box, typed).to_have_value(typed)
+        box.fill(str(right))
+        box.press("Enter")
+        expect(page.get_by_text(f"at L = {right:,}"), f"after {typed}").to_be_visible()
+        expect(said.get_by_text(sentence), f"after {typed}").to_have_count(0)
+        page.wait_for_url(re.compile(rf"\?(?=.*\bL={right}\b)(?=.*\bD=4\b)"))
 
 
 def test_a_wrong_link_is_reported_as_text(page: Page, base_url: str) -> None:
@@ -146,8 +143,10 @@ def test_a_wrong_link_is_reported_as_text(page: Page, base_url: str) -> None:
 
 
 def test_what_one_moves_stands_in_sight(page: Page, base_url: str) -> None:
-    """In the order of the task, whole on a laptop's screen, without scrolling the sidebar."""
+    """In the order of the task, whole on a laptop's screen, without scrolling the sidebar; a slider has one name."""
     open_balance(page, base_url)
+    for slider in ("L, context per request [tokens]", "D, draft tokens", "dcp_size"):
+        expect(page.get_by_role("slider", name=slider, exact=True)).to_have_count(1)
     order = ("model", "gpu", "mamba_ssm_dtype", "rest_gib", "L", "D", "split", "mamba_full_memory_ratio", "dcp_size")
     tops = [box["y"] for name in order if (box := page.locator(f".st-key-{name}").bounding_box())]
     assert len(tops) == len(order)
@@ -277,25 +276,13 @@ def test_the_ratio_is_still_there_when_its_box_comes_back(page: Page, base_url: 
     page.wait_for_url("**mamba_full_memory_ratio=2*")
 
 
-@pytest.mark.parametrize(
-    ("typed", "sentence"),
-    [
-        ("1e18", "L must be 16777216 or less, not “1000000000000000000”."),
-        ("3.7", "L must be a whole number, not “3.7”."),
-        ("32 thousand", "L must be a whole number, not “32 thousand”."),
-    ],
-)
-def test_problem_a_length_is_never_misread(page: Page, base_url: str, typed: str, sentence: str) -> None:
-    """What is not a whole number of tokens gets a sentence, never another number."""
+def test_hovering_zooming_and_the_table(page: Page, base_url: str) -> None:
+    """The whole range can be explored under the pointer, without a round trip: clamp, cap and what binds. A figure is
+    updated in place, so a reader's zoom is not thrown away. Its table ends where its axis does.
+    """
     open_balance(page, base_url)
-    exact(page).fill(typed)
-    exact(page).press("Enter")
-    expect(page.get_by_test_id("stAlert").get_by_text(sentence)).to_be_visible()
-
-
-def test_hovering_says_clamp_cap_and_what_binds(page: Page, base_url: str) -> None:
-    """The whole range can be explored under the pointer, without a round trip."""
-    open_balance(page, base_url)
+    ask = """() => document.querySelector('[data-figure="crossing"]')._fullLayout.xaxis.range.join()"""
+    whole = page.evaluate(ask)
     area = page.locator('[data-figure="crossing"] .nsewdrag').bounding_box()
     assert area is not None
     page.mouse.move(area["x"] + area["width"] * 0.25, area["y"] + area["height"] / 2)
@@ -304,46 +291,18 @@ def test_hovering_says_clamp_cap_and_what_binds(page: Page, base_url: str) -> No
     expect(hover).to_contain_text("state pool binds")
     page.mouse.move(area["x"] + area["width"] * 0.9, area["y"] + area["height"] / 2)
     expect(hover).to_contain_text("KV pool binds")
-
-
-def test_zoom_survives_a_slider_move(page: Page, base_url: str) -> None:
-    """A figure is updated in place, so a reader's zoom is not thrown away."""
-    open_balance(page, base_url)
-    area = page.locator('[data-figure="crossing"] .nsewdrag').bounding_box()
-    assert area is not None
     page.mouse.move(area["x"] + 200, area["y"] + 50)
     page.mouse.down()
     page.mouse.move(area["x"] + 600, area["y"] + 250, steps=5)
     page.mouse.up()
-    ask = """() => document.querySelector('[data-figure="crossing"]')._fullLayout.xaxis.range.join()"""
     zoomed = page.evaluate(ask)
+    assert zoomed != whole
     press(page, "L, context per request", "ArrowRight")
     expect(page.get_by_text("at L = 10,240")).to_be_visible()
     expect(page.locator('[data-figure="crossing"]')).to_contain_text("L = 10,240")
     assert page.evaluate(ask) == zoomed
-
-
-@pytest.mark.parametrize(
-    "query",
-    ["", "?D=4", "?dcp_size=8&L=262144", "?L=512", "?rest_gib=3&L=131072", "?L=32768&D=4&mamba_ssm_dtype=bfloat16"],
-)
-def test_no_label_is_clipped(page: Page, base_url: str, query: str) -> None:
-    """Every word of every figure lies inside its figure, at slide widths."""
-    open_balance(page, f"{base_url}/{query}")
-    for width in (1440, 1920):
-        page.set_viewport_size({"width": width, "height": 1080})
-        page.wait_for_function(FILLED, arg=width)
-        assert page.evaluate(CLIPPED) == []
-        assert page.evaluate(OVERLAPPING) == []
-
-
-def test_the_palette_follows_the_theme(page: Page, base_url: str) -> None:
-    """Figures are dark on a dark page and light on a light one."""
-    ask = """() => getComputedStyle(document.querySelector('[data-figure="crossing"] .main-svg')).backgroundColor"""
-    page.emulate_media(color_scheme="light")
-    open_balance(page, base_url)
-    assert page.evaluate(ask) == "rgb(255, 255, 255)"
-    dark = page.context.new_page()
-    dark.emulate_media(color_scheme="dark")
-    open_balance(dark, base_url)
-    assert dark.evaluate(ask) == "rgb(14, 17, 23)"
+    page.locator('[data-figure="crossing"]').get_by_role("button", name="Data of: ").click()
+    cells = page.get_by_role("dialog").get_by_role("row").last.get_by_role("cell").all_inner_texts()
+    last = solve(Scenario(L=2**20)).now
+    assert isinstance(last, Split)
+    assert cells == [f"{last.clamp:,}", f"{last.kv_cap:,}", "", f"{last.runs:,}"]

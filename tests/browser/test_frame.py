@@ -1,18 +1,18 @@
 """The frame of every page: for a keyboard, a screen reader, a narrow window, a slide; and nothing lost on the way."""
 
-from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from sizing import Scenario, Split, solve
 from tests.browser.actions import go_to
+from tests.browser.labels import FILLED
 from tests.browser.test_balance import SECONDS, open_balance
 
 PAGES = ("", "target", "traffic", "log", "compare", "model", "reference")
+DRAWN = tuple(name for name in PAGES if name not in ("log", "reference"))  # what has figures as it opens
+WIDTHS = (390, 720, 1024, 1440, 1920)  # [px]
 KEPT = 'kept={"scenarios":[{},{"dcp_size":4}]}'
 # What is wider than the window, and code that is cut: a flag that lacks its end may still look valid.
 WIDER = """() => [document.documentElement, document.querySelector('[data-testid="stMain"]')]
@@ -51,9 +51,33 @@ def open_page(page: Page, url: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_nothing_keeps_a_reader_out(page: Page, base_url: str, name: str) -> None:
-    """No serious finding of axe-core, headings from the first level on, and the answer within five stops of Tab."""
-    open_page(page, f"{base_url}/{name}?{KEPT}")
+def test_a_page_is_for_every_reader_and_window(page: Page, base_url: str, name: str) -> None:
+    """Opened on a phone, widened to a large screen; with axe-core, with the keyboard, and with figures as tables."""
+    page.set_viewport_size({"width": WIDTHS[0], "height": 900})
+    open_page(page, f"{base_url}/{name}?max_running_requests=30&{KEPT}")
+    if name in DRAWN:
+        expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=SECONDS)
+    fits_every_width(page)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    nothing_keeps_a_reader_out(page)
+    expect(page.locator('nav [aria-current="page"]')).to_have_text(name.capitalize() or "Balance")
+    the_answer_is_near(page)
+    if name in DRAWN:
+        figures_are_tables(page)
+
+
+def fits_every_width(page: Page) -> None:
+    """No width scrolls sideways or cuts a flag; one of 720 px is a window of 1440 at 200 %."""
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(FILLED)
+        page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert page.evaluate(WIDER) == 0, f"at {width} px"
+        assert page.evaluate(CUT) == [], f"at {width} px"
+
+
+def nothing_keeps_a_reader_out(page: Page) -> None:
+    """No serious finding of axe-core, and headings from the first level on."""
     found = Axe().run(page)
     serious = [item for item in found.response["violations"] if item["impact"] in ("serious", "critical")]
     assert [(item["id"], [node["html"][:200] for node in item["nodes"][:3]]) for item in serious] == []
@@ -62,7 +86,10 @@ def test_nothing_keeps_a_reader_out(page: Page, base_url: str, name: str) -> Non
     )
     assert levels[0] == 1
     assert all(after - before <= 1 for before, after in pairwise(levels)), levels
-    expect(page.locator('nav [aria-current="page"]')).to_have_text(name.capitalize() or "Balance")
+
+
+def the_answer_is_near(page: Page) -> None:
+    """The first stop of Tab leads to it."""
     page.locator("body").focus()
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the answer"
@@ -72,48 +99,23 @@ def test_nothing_keeps_a_reader_out(page: Page, base_url: str, name: str) -> Non
     assert page.evaluate("Boolean(document.activeElement.closest('[data-testid=stMain]'))")
 
 
-def test_figures_are_tables_too_and_nothing_is_named_twice(page: Page, base_url: str) -> None:
-    """Each figure has a name of its own and its numbers as a table, made when asked for; a slider has one name."""
-    open_balance(page, base_url)
-    for name in PAGES[:-1]:
-        if name:
-            open_page(page, f"{base_url}/{name}?{KEPT}")
-        figures = page.locator("[data-figure]:visible")
-        if name not in ("", "log"):
-            expect(figures.first).to_be_visible(timeout=SECONDS)
-        names = figures.evaluate_all("all => all.map((one) => one.ariaLabel)")
-        assert len(names) == len(set(names))
-        for at in range(len(names)):
-            button = figures.nth(at).get_by_role("button", name="Data of: ")
-            button.focus()
-            page.keyboard.press("Enter")
-            dialog = page.get_by_role("dialog", name="Data of: ")
-            assert dialog.get_by_role("row").count() > 1, (name, names[at])
-            page.keyboard.press("Escape")
-            expect(dialog).to_have_count(0)
-            expect(button).to_be_focused()
-    open_balance(page, base_url)
-    for slider in ("L, context per request [tokens]", "D, draft tokens", "dcp_size"):
-        expect(page.get_by_role("slider", name=slider, exact=True)).to_have_count(1)
-    page.locator('[data-figure="crossing"]').get_by_role("button", name="Data of: ").click()
-    row = page.get_by_role("dialog").get_by_role("row").last
-    cells = row.get_by_role("cell").all_inner_texts()
-    last = solve(Scenario(L=2**20)).now
-    assert isinstance(last, Split)
-    assert cells == [f"{last.clamp:,}", f"{last.kv_cap:,}", "", f"{last.runs:,}"]
+def figures_are_tables(page: Page) -> None:
+    """Each figure has a name of its own and its numbers as a table, made when asked for."""
+    figures = page.locator("[data-figure]:visible")
+    names = figures.evaluate_all("all => all.map((one) => one.ariaLabel)")
+    assert len(names) == len(set(names)) > 0
+    for at, name in enumerate(names):
+        button = figures.nth(at).get_by_role("button", name="Data of: ")
+        button.focus()
+        page.keyboard.press("Enter")
+        dialog = page.get_by_role("dialog", name="Data of: ")
+        assert dialog.get_by_role("row").count() > 1, name
+        page.keyboard.press("Escape")
+        expect(dialog, name).to_have_count(0)
+        expect(button, name).to_be_focused()
 
 
-@pytest.mark.parametrize("width", [390, 720, 1024, 1440, 1920])
-def test_no_width_scrolls_sideways_or_cuts_a_flag(page: Page, base_url: str, width: int) -> None:
-    """Also at 200 % of a window of 1440 px, which is one of 720."""
-    page.set_viewport_size({"width": width, "height": 900})
-    for name in PAGES:
-        open_page(page, f"{base_url}/{name}?max_running_requests=30&{KEPT}")
-        assert page.evaluate(WIDER) == 0, name
-        assert page.evaluate(CUT) == [], name
-
-
-@pytest.mark.parametrize("name", [name for name in PAGES if name not in ("log", "reference")])
+@pytest.mark.parametrize("name", DRAWN)
 def test_a_presented_page_is_one_frame(page: Page, base_url: str, name: str) -> None:
     """At 1920 x 1080 nothing scrolls, nothing lies on a figure, and no letter is smaller than 20 px; a smaller window
     shows the same frame; Escape leads back to the same scenario.
@@ -159,9 +161,11 @@ def test_a_wrong_field_is_marked_and_the_last_answer_stays(page: Page, base_url:
     page.wait_for_function("getComputedStyle(document.querySelector('.st-key-L'), '::after').content === 'none'")
 
 
-def test_what_is_kept_and_wanted_is_never_lost(page: Page, server: Callable[[], str]) -> None:
-    """Over page changes, a reload, back and forward, and on another server by the address alone."""
-    open_page(page, f"{server()}/?L=16384&want=96")
+def test_what_is_kept_and_wanted_is_never_lost(page: Page, base_url: str, fresh_server: str) -> None:
+    """Over page changes, a reload, back and forward; and by the address alone on another server, whose very first
+    request is a link to a page that is not its first.
+    """
+    open_page(page, f"{base_url}/?L=16384&D=4&want=96")
     page.get_by_role("button", name="Keep (0)").click()
     expect(page.get_by_role("button", name="Keep (1)")).to_be_visible()
     page.wait_for_url("**kept=**")
@@ -173,7 +177,10 @@ def test_what_is_kept_and_wanted_is_never_lost(page: Page, server: Callable[[], 
     expect(page.get_by_text("at L = 16,384").first).to_be_visible()
     page.go_forward()
     expect(page.get_by_role("heading", name="1 is kept")).to_be_visible()
-    address: Any = page.url.partition("/compare")[2]
-    open_page(page, f"{server()}/target{address}")
+    open_page(page, f"{fresh_server}/target{page.url.partition('/compare')[2]}")
     expect(page.get_by_role("textbox", name="Wanted requests at L = 16,384")).to_have_value("96")
+    expect(page.get_by_role("textbox", name="L, exact")).to_have_value("16384")
     expect(page.get_by_role("button", name="Keep (1)")).to_be_visible()
+    go_to(page, "Balance")
+    expect(page.get_by_text("at L = 16,384").first).to_be_visible()
+    page.wait_for_url("**D=4*")

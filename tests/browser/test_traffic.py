@@ -77,21 +77,24 @@ def test_columns_are_asked_for(page: Page, base_url: str) -> None:
     headline(page, own_headline())
 
 
+def no_label_is_cut_or_covered(page: Page) -> None:
+    """The three figures, at both widths."""
+    for width in (1440, 1920):
+        page.set_viewport_size({"width": width, "height": 1080})
+        page.wait_for_function(FILLED)
+        assert page.evaluate(CLIPPED) == [], f"at {width} px"
+        assert page.evaluate(OVERLAPPING) == [], f"at {width} px"
+
+
 def test_a_wrong_trace_is_a_sentence(page: Page, base_url: str) -> None:
-    """A negative length, with a name that wants to be markup: said as text, and the example stands."""
+    """As the page opens no label is cut or covered. A negative length, with a name that wants to be markup: said as
+    text, and the example stands.
+    """
     open_traffic(page, base_url)
+    expect(page.locator("[data-figure].js-plotly-plot")).to_have_count(3, timeout=SECONDS)
+    no_label_is_cut_or_covered(page)
     page.locator('input[type="file"]').set_input_files(trace("input_len,output_len", HOSTILE, [(1, 2), (3, -4)]))
     alert = page.locator('[data-testid="stAlert"]').filter(has_text="-4")
     expect(alert).to_be_visible(timeout=SECONDS)
     assert page.locator('[data-testid="stMain"] img').count() == 0
     expect(page.get_by_text("Synthetic traffic")).to_be_visible()
-
-
-def test_no_label_is_cut_or_covered(page: Page, base_url: str) -> None:
-    """The three figures as the page opens, at both widths."""
-    open_traffic(page, base_url)
-    for width in (1440, 1920):
-        page.set_viewport_size({"width": width, "height": 1080})
-        page.wait_for_function(FILLED)
-        assert page.evaluate(CLIPPED) == []
-        assert page.evaluate(OVERLAPPING) == []
