@@ -74,8 +74,8 @@ def _exact(sizing: Sizing, found: InputCurve, columns: dict[str, Any]) -> tuple[
     ranks = sizing.scenario.attn_dp_size
     if ranks > 1:
         columns["total"] = found.runs * ranks
-    stops = zip(found.runs.tolist(), found.binding, found.refused.tolist(), strict=True)
-    keys = [None if refused else (min(runs, 2), binding) for runs, binding, refused in stops]
+    stops = zip(np.minimum(found.runs, 2).tolist(), found.binding, found.refused.tolist(), strict=True)
+    keys = [None if refused else (few, binding) for few, binding, refused in stops]
 
     def said(key: Any) -> tuple[str, str]:
         if key is None:

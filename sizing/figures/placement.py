@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 from unicodedata import east_asian_width
 
@@ -258,12 +259,12 @@ def _columns(frames: Sequence[Frame], paths: Sequence[tuple[Any, Any]]) -> list[
     low[:, :-1], high[:, :-1] = np.minimum(low[:, :-1], low[:, 1:]), np.maximum(high[:, :-1], high[:, 1:])
     # Where a path turns, begins or ends inside a column: a steep one goes far within it.
     xs, ys = (np.concatenate([*(path[axis] for path in paths), []]) for axis in (0, 1))
+    column = np.stack([frame.across(xs) for frame in frames]) / COLUMN
+    seen = np.isfinite(ys) & (column >= 0) & (column < np.diff(firsts)[:, np.newaxis] - 1)
     row = np.repeat(np.arange(len(paths)) * at.size, [len(path[0]) for path in paths])
-    for frame, each, first in zip(frames, edges, firsts[:-1], strict=True):
-        across = frame.across(xs)
-        seen = np.isfinite(ys) & (across >= 0) & (across < each[-1])
-        cell = row[seen] + first + (across[seen] / COLUMN).astype(int)
-        np.minimum.at(low.ravel(), cell, ys[seen])
-        np.maximum.at(high.ravel(), cell, ys[seen])
-    parts = zip(frames, firsts[:-1], firsts[1:] - 1, strict=True)
-    return [(frame.up(low[:, first:last]), frame.up(high[:, first:last])) for frame, first, last in parts]
+    cells = (row + firsts[:-1, np.newaxis] + column.astype(int))[seen]
+    turns = np.broadcast_to(ys, seen.shape)[seen]
+    np.minimum.at(low.ravel(), cells, turns)
+    np.maximum.at(high.ravel(), cells, turns)
+    parts = [(frame, slice(*ends)) for frame, ends in zip(frames, pairwise(firsts), strict=True)]
+    return [(frame.up(low[:, part]), frame.up(high[:, part])) for frame, part in parts]

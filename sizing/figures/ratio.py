@@ -127,9 +127,9 @@ def _stepped(end: float, rounded: Callable[[float], int]) -> float:
     return float(10 ** (rounded(math.log10(end) * 3) / 3))
 
 
-def _below(requests: Any, top: float) -> list[float]:
+def _below(requests: Any, top: float) -> Any:
     """The part of a line that leaves the head of the figure to its label."""
-    return list(np.where(requests <= top * LINES_UP_TO, requests, np.nan))
+    return np.where(requests <= top * LINES_UP_TO, requests, np.nan).tolist()
 
 
 def _marked(sizing: Sizing) -> dict[str, float]:
