@@ -1,15 +1,19 @@
 """A person at a page: what is done with it, each thing in one word, and counted."""
 
-from playwright.sync_api import FilePayload, Locator, Page, expect
+from contextlib import suppress
+
+from playwright.sync_api import FilePayload, Locator, Page, TimeoutError, expect
 
 SECONDS = 60_000  # [ms] what a slow machine may take to load the page once
+BEGINS = 300  # [ms] after which an action that has begun no run begins none
+STANDS = '[data-test-script-state="notRunning"]'
 
 
 def go_to(page: Page, name: str) -> None:
     """A page of the bar, until it stands: the boxes of the page before are alike, and what is typed there is of it."""
     page.get_by_role("link", name=name, exact=True).click()
     expect(page.locator('nav [aria-current="page"]')).to_have_text(name)
-    expect(page.locator('[data-test-script-state="notRunning"]')).to_be_visible()
+    expect(page.locator(STANDS)).to_be_visible()
 
 
 class Actions:
@@ -81,6 +85,7 @@ class Actions:
         self.settle()
 
     def settle(self) -> None:
-        """Wait for the answer to the last action."""
-        self.page.wait_for_timeout(300)
-        expect(self.page.get_by_test_id("stStatusWidget")).to_have_count(0, timeout=SECONDS)
+        """Wait for the answer to the last action: until the run that it began, if it began one, is over."""
+        with suppress(TimeoutError):
+            self.page.locator('[data-test-script-state="running"]').wait_for(timeout=BEGINS)
+        expect(self.page.locator(STANDS)).to_be_visible(timeout=SECONDS)

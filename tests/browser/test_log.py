@@ -57,7 +57,7 @@ def test_hostile_lines_stay_text(page: Page, base_url: str) -> None:
     for text in (HOSTILE, f"{HOSTILE} [x TP0] {log}", f"{log}\n{refusal}", refusal):
         fill(page, "or paste the log", text)
         fill(page, "Launch command", flags)
-        page.wait_for_timeout(500)
+        Actions(page).settle()
         main = page.locator('[data-testid="stMain"]')
         expect(main.locator("h1").first).to_be_visible(timeout=SECONDS)
         assert main.locator("img, script, .katex").count() == 0
