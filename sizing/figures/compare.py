@@ -149,7 +149,7 @@ def _own_marks(curves: Sequence[_Curve], axes: _Axes) -> Figure:
     """Each scenario at its own L, with what runs there where there is room for it."""
     marked = [(curve.own, look) for curve, look in zip(curves, LOOKS, strict=False) if curve.own]
     places = [(float(axes.across(L)), float(axes.up(runs)), _size(look)) for (L, runs), look in marked]
-    taken = [Box(x - size / 2, y - size / 2, size, size) for x, y, size in places]
+    taken = [Box.sized(x - size / 2, y - size / 2, size, size) for x, y, size in places]
     paths = [(axes.across(curve.L), axes.up(curve.runs)) for curve in curves]
     sides: dict[tuple[int, int], str] = {}  # by place: what several scenarios have in common is written once
     words = []

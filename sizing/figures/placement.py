@@ -1,7 +1,7 @@
 """Where words stand beside points so that nothing is covered: boxes in pixels from the axes' lower left corner."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 from unicodedata import east_asian_width
@@ -26,34 +26,41 @@ SIDES = {
 
 
 class Box(NamedTuple):
-    """A rectangle [px]: its lower left corner and its size."""
+    """A rectangle [px]: two corners."""
 
     left: float
     bottom: float
-    width: float
-    height: float
+    right: float
+    top: float
 
-    def meets(self, other: "Box") -> bool:
-        """Whether the two share any area."""
-        return (
-            self.left < other.left + other.width
-            and other.left < self.left + self.width
-            and self.bottom < other.bottom + other.height
-            and other.bottom < self.bottom + self.height
-        )
+    @classmethod
+    def sized(cls, left: float, bottom: float, width: float, height: float) -> "Box":
+        """From its lower left corner and its size [px]."""
+        return cls(left, bottom, left + width, bottom + height)
+
+    def is_clear(self, taken: Iterable["Box"]) -> bool:
+        """Whether it shares no area with any of these."""
+        left, bottom, right, top = self
+        for low, foot, high, head in taken:
+            if left < high and low < right and bottom < head and foot < top:
+                return False
+        return True
 
     def shared(self, other: "Box") -> Any:
         """The area that the two share [px²]; of boxes of arrays an array."""
-        right = np.minimum(self.left + self.width, other.left + other.width)
-        top = np.minimum(self.bottom + self.height, other.bottom + other.height)
-        across, up = right - np.maximum(self.left, other.left), top - np.maximum(self.bottom, other.bottom)
+        across = np.minimum(self.right, other.right) - np.maximum(self.left, other.left)
+        up = np.minimum(self.top, other.top) - np.maximum(self.bottom, other.bottom)
         return np.maximum(across, 0) * np.maximum(up, 0)
+
+    def inside(self, width: float, height: float) -> bool:
+        """Whether it lies within axes of this size [px]."""
+        return self.left >= 0 and self.bottom >= 0 and self.right <= width and self.top <= height
 
     def crossed_by(self, xs: Any, ys: Any) -> bool:
         """Whether a path of rising xs [px] runs through it."""
-        under = np.interp(np.linspace(self.left, self.left + self.width, SAMPLES), xs, ys, left=np.nan, right=np.nan)
+        under = np.interp(np.linspace(self.left, self.right, SAMPLES), xs, ys, left=np.nan, right=np.nan)
         under = under[~np.isnan(under)]
-        return under.size > 0 and bool(under.min() < self.bottom + self.height and under.max() > self.bottom)
+        return under.size > 0 and bool(under.min() < self.top and under.max() > self.bottom)
 
 
 def first_free(
@@ -68,11 +75,9 @@ def first_free(
     """The first side of a mark of such a size [px] where words cover no box, no path and no edge; "" for none."""
     width, height, off = DIGIT * len(words), LINE, mark / 2 / 0.8 + 1  # as Plotly sets words off from a mark
     for side, (right, up) in SIDES.items():
-        box = Box(x + right * off + (right - 1) / 2 * width, y + up * off + (up - 1) / 2 * height, width, height)
-        inside = (
-            box.left >= 0 and box.bottom >= 0 and box.left + width <= within[0] and box.bottom + height <= within[1]
-        )
-        if inside and not any(map(box.meets, taken)) and not any(box.crossed_by(*path) for path in paths):
+        left, bottom = x + right * off + (right - 1) / 2 * width, y + up * off + (up - 1) / 2 * height
+        box = Box.sized(left, bottom, width, height)
+        if box.inside(*within) and box.is_clear(taken) and not any(box.crossed_by(*path) for path in paths):
             return side, box
     return "", None
 
@@ -155,7 +160,8 @@ class Frame(NamedTuple):
         # As across() and up() have it, of one number: numpy would take longer than all the rest.
         x = (float(spot.x) - self.x[0]) / (self.x[1] - self.x[0]) * self.width + spot.off[0]
         y = (float(spot.y) - self.y[0]) / (self.y[1] - self.y[0]) * self.height + spot.off[1]
-        return Box(x + (right - 1) / 2 * size[0], y + (up - 1) / 2 * size[1], *size)
+        left, bottom = x + (right - 1) / 2 * size[0], y + (up - 1) / 2 * size[1]
+        return Box(left, bottom, left + size[0], bottom + size[1])
 
 
 COLUMN = 4.0  # [px] a path is looked at in columns of this width
@@ -185,7 +191,7 @@ class Ground:
         """A line straight up through an x, over the whole height or from one y to another."""
         for frame, taken in zip(self.frames, self.taken, strict=True):
             low, high = (float(frame.up(end)) for end in y) if y else (0.0, frame.height)
-            taken.append(Box(float(frame.across(x)) - 2, low, 4, high - low))
+            taken.append(Box.sized(float(frame.across(x)) - 2, low, 4, high - low))
 
     def point(self, x: float, y: float, size: float) -> None:
         """A mark of that size [px]."""
@@ -235,36 +241,34 @@ class Ground:
             taken.append(frame.box(spot, size))
 
     def _is_free(self, number: int, box: Box, lines: bool) -> bool:
-        frame, top, right = self.frames[number], box.bottom + box.height, box.left + box.width
-        if box.left < 0 or box.bottom < 0 or right > frame.width or top > frame.height:
-            return False
-        if any(map(box.meets, self.taken[number])):
+        frame = self.frames[number]
+        if not box.inside(frame.width, frame.height) or not box.is_clear(self.taken[number]):
             return False
         if not lines:
             return True
-        first, last = int((box.left - GAP) / COLUMN), int((right + GAP) / COLUMN) + 1
-        low, high = (each[:, max(first, 0) : last] for each in self._columns[number])
-        return not np.count_nonzero((low < top + GAP) & (high > box.bottom - GAP))
+        under = slice(max(int((box.left - GAP) / COLUMN), 0), int((box.right + GAP) / COLUMN) + 1)
+        low, high = self._columns[number]
+        return not np.count_nonzero((low[under] < box.top + GAP) & (high[under] > box.bottom - GAP))
 
 
 def _columns(frames: Sequence[Frame], paths: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """For each frame the lowest and highest point [px] of each path in each column; looked up once for all frames."""
+    """For each frame the lowest and highest point [px] in each column of each path; looked up once for all frames."""
     edges = [np.arange(0, frame.width + 2 * COLUMN, COLUMN) for frame in frames]
     firsts = np.cumsum([0, *map(len, edges)])
     at = np.concatenate([frame.x_at(each) for frame, each in zip(frames, edges, strict=True)])
-    ups = np.full((len(paths), at.size), np.nan)
+    ups = np.empty((at.size, len(paths)))
     for number, (xs, ys) in enumerate(paths):
-        ups[number] = np.interp(at, xs, ys, left=np.nan, right=np.nan)
+        ups[:, number] = np.interp(at, xs, ys, left=np.nan, right=np.nan)
     low, high = np.fmin(ups, np.inf), np.fmax(ups, -np.inf)
-    low[:, :-1], high[:, :-1] = np.minimum(low[:, :-1], low[:, 1:]), np.maximum(high[:, :-1], high[:, 1:])
+    low[:-1], high[:-1] = np.minimum(low[:-1], low[1:]), np.maximum(high[:-1], high[1:])
     # Where a path turns, begins or ends inside a column: a steep one goes far within it.
     xs, ys = (np.concatenate([*(path[axis] for path in paths), []]) for axis in (0, 1))
     column = np.stack([frame.across(xs) for frame in frames]) / COLUMN
     seen = np.isfinite(ys) & (column >= 0) & (column < np.diff(firsts)[:, np.newaxis] - 1)
-    row = np.repeat(np.arange(len(paths)) * at.size, [len(path[0]) for path in paths])
-    cells = (row + firsts[:-1, np.newaxis] + column.astype(int))[seen]
+    which = np.repeat(np.arange(len(paths)), [len(path[0]) for path in paths])
+    cells = ((firsts[:-1, np.newaxis] + column.astype(int)) * len(paths) + which)[seen]
     turns = np.broadcast_to(ys, seen.shape)[seen]
     np.minimum.at(low.ravel(), cells, turns)
     np.maximum.at(high.ravel(), cells, turns)
     parts = [(frame, slice(*ends)) for frame, ends in zip(frames, pairwise(firsts), strict=True)]
-    return [(frame.up(low[:, part]), frame.up(high[:, part])) for frame, part in parts]
+    return [(frame.up(low[part]), frame.up(high[part])) for frame, part in parts]
