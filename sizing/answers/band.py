@@ -41,8 +41,9 @@ def for_flags(scenario: Scenario) -> Scenario:
 
 def at_low_end(sizing: Sizing) -> Sizing:
     """The sizing for which flags are chosen: at the low end of an estimate, else as it is."""
-    low = for_flags(sizing.scenario)
-    return sizing if low is sizing.scenario else _solved(low)
+    return _at_low_end(sizing.scenario) if sizing.scenario.rest_source == "estimated" else sizing
 
 
-_solved = lru_cache(maxsize=KEPT)(solve)  # the parts of a page ask for the same one
+@lru_cache(maxsize=KEPT)  # the parts of a page ask for the same one
+def _at_low_end(scenario: Scenario) -> Sizing:
+    return solve(for_flags(scenario))

@@ -1,6 +1,6 @@
 """The same rules over arrays: requests against L at a given split, and against r at a given L."""
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,11 +65,15 @@ def context_grid(split: Split, points: int = 121) -> Integers:
     Those are the balance point and, where the cap is small enough for its steps to show, both sides of each step:
     a line through these points is the cap itself, not a smoothed one.
     """
-    even = np.rint(np.geomspace(L_LOW, L_HIGH, points))
     steps = [split.kv_tokens // requests for requests in range(1, VISIBLE_STEPS + 1)]
     edges = np.array([*steps, split.crossing], dtype=np.int64)
-    grid = np.concatenate([even.astype(np.int64), edges, edges + 1])
+    grid = np.concatenate([_even_lengths(points), edges, edges + 1])
     return np.unique(grid[(grid >= L_LOW) & (grid <= L_HIGH)])
+
+
+@cache
+def _even_lengths(points: int) -> Integers:
+    return np.rint(np.geomspace(L_LOW, L_HIGH, points)).astype(np.int64)
 
 
 def ratio_grid(low: float, high: float, *marks: float, points: int = 121) -> Reals:

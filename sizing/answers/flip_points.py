@@ -23,9 +23,9 @@ from sizing.basics.numeric import divisors
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, rest_text
 from sizing.engine.pools import pools_from_slots, starts
-from sizing.engine.rank import as_set, rank_as_set, rank_from
+from sizing.engine.rank import as_set, rank_from
 from sizing.engine.resolve import resolve
-from sizing.engine.resolved import Rank
+from sizing.engine.resolved import Rank, Resolved
 from sizing.engine.slots import slots_taken
 from sizing.engine.split import Split
 from sizing.scenario.inputs import (
@@ -231,7 +231,8 @@ def _by_strategy(held: Scenario) -> Iterator[tuple[_Other, Rank | None]]:
         ]
         words = " ".join(flag_text(name, getattr(other, name), held.release) for name in news)
         with suppress(RefusedError):
-            yield _Other("S", resolve(other).S, words), _rank(other)
+            resolved = resolve(other)
+            yield _Other("S", resolved.S, words), _rank(other, resolved)
 
 
 def _by_input(held: Scenario) -> Iterator[tuple[_Other, Rank | None]]:
@@ -251,9 +252,9 @@ def _ranks_with_drafts(held: Scenario) -> Ranks:
     return _stacked({D: _rank(held.model_copy(update={"D": D})) for D in range(MAX_D + 1)})
 
 
-def _rank(scenario: Scenario) -> Rank | None:
+def _rank(scenario: Scenario, resolved: Resolved | None = None) -> Rank | None:
     try:
-        return rank_as_set(scenario)
+        return as_set(rank_from(resolved or resolve(scenario)))
     except RefusedError:
         return None
 

@@ -4,6 +4,8 @@ Estimated before the boot. What is set aside for graphs and activations is the e
 fraction (rest-before-boot.md section 1.3), whatever the fraction is; the rule's floor is set aside for nothing.
 """
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from sizing.answers.band import at_low_end
@@ -77,7 +79,7 @@ def gpu_memory(sizing: Sizing, split: Split | None) -> GpuMemory | None:
     pools = _pools(sizing, split) if split else {OUTSIDE: max(found.rest_gib, 0.0)}
     if split and scenario.rest_source == "low end":
         pools[BAND] = max(found.rest_gib - scenario.rest_gib, 0.0)
-    kept = _kept(deployment_of(scenario).stated, found)
+    kept = _kept(deployment_of(scenario).stated, found.pre_load_gib)
     uncharged = (sizing.beyond or 0) / GIB if split is sizing.now else 0.0
     fixed = {PARTS[part.name]: part.gib for part in found.parts if part.name in PARTS}
     slack = found.part_gib("kept free") + min(found.rest_gib, 0.0)
@@ -108,15 +110,16 @@ def _pools(sizing: Sizing, split: Split) -> dict[str, float]:
     return {name: size / GIB for name, size in sizes.items()}
 
 
-def _kept(stated: Stated, found: RestEstimate) -> dict[str, float]:
+@lru_cache(maxsize=128)
+def _kept(stated: Stated, pre_load_gib: float) -> Mapping[str, float]:
     """What the engine's rule sets aside of the slack [GiB]: for a backend, for images, for graphs and activations."""
     here = automatic(stated)
     by_rule = automatic(stated.model_copy(update={"mem_fraction_static": None}))
     plain = automatic(stated.model_copy(update={"mem_fraction_static": None, "language_only": True}))
     graphs = sum(part.mib for part in by_rule.reserve if part.name != FLOOR) / 1024
-    encoder = max(plain.mem_fraction_static - by_rule.mem_fraction_static, 0.0) * found.pre_load_gib
+    encoder = max(plain.mem_fraction_static - by_rule.mem_fraction_static, 0.0) * pre_load_gib
     backend = here.mem_fraction_static - (here.mem_fraction_static_used or here.mem_fraction_static)
-    return {BACKEND: backend * found.pre_load_gib, ENCODER: encoder, GRAPHS: graphs}
+    return {BACKEND: backend * pre_load_gib, ENCODER: encoder, GRAPHS: graphs}
 
 
 class Lever(NamedTuple):

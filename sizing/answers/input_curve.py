@@ -56,7 +56,7 @@ def over_input(rank: Rank, name: Literal["L", "mamba_full_memory_ratio"], at: Se
         kv_cap=np.broadcast_to(by_limit["KV pool"], values.shape),
         kv_tokens=np.broadcast_to(pools.kv_tokens, values.shape),
         runs=requests.min(axis=0),
-        binding=tuple(names[first] for first in requests.argmin(axis=0).tolist()),
+        binding=tuple(map(names.__getitem__, requests.argmin(axis=0).tolist())),
         refused=~np.broadcast_to(starts(pools), values.shape),
     )
 

@@ -46,7 +46,7 @@ def turning_point(low: float, high: float, holds: Callable[[float], bool]) -> tu
         return None
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        if middle in (low, high):
+        if not low < middle < high:
             break
         low, high = (low, middle) if holds(middle) else (middle, high)
     return low, high

@@ -4,7 +4,7 @@ Source: engine-sizing.md section 5 (`_handle_max_mamba_cache`); how draft states
 """
 
 from sizing.basics.numeric import Numeric
-from sizing.engine.draft_rules import DRAFTS, drafts_of
+from sizing.engine.draft_rules import drafts_of
 from sizing.engine.padding import slots_charged
 from sizing.engine.resolved import Rank, Resolved
 from sizing.releases.rules import Rules
@@ -41,7 +41,7 @@ def state_bytes(rank: Rank, slots: Numeric) -> Numeric:
 
 def slots_from_ratio(rank: Rank, ratio: Numeric) -> Numeric:
     """K [slots, float holding a whole number] from a ratio [-]; may be 0 or less, which the engine refuses."""
-    return DRAFTS[rank.resolved.rules.drafts].slots(rank, ratio)  # asked a thousand times in a search: few calls
+    return drafts_of(rank.rules).slots(rank, ratio)
 
 
 def minimum_rest_gib(rank: Rank, ratio: float) -> float:

@@ -1,5 +1,6 @@
 """What follows from a scenario before memory is split: resolved once, and passed on."""
 
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
@@ -71,7 +72,7 @@ class Resolved(BaseModel):
         """Whether the release has the model."""
         return self.refusal is None or self.refusal.kind != "not_served"
 
-    @property
+    @cached_property
     def S(self) -> int:  # noqa: N802, the specification's letter
         """State slots [slots per running request]."""
         return sum(use.count for use in self.uses)

@@ -10,6 +10,7 @@ import numpy as np
 from sizing.basics.numeric import Numeric
 from sizing.basics.search import turning_point
 from sizing.engine.charges import slots_from_ratio
+from sizing.engine.draft_rules import drafts_of
 from sizing.engine.resolved import Rank, Resolved
 from sizing.releases.flags import PIN, RATIO, REQUESTS
 from sizing.scenario.inputs import MAX_RATIO
@@ -44,9 +45,10 @@ def most_slots(rank: Rank) -> Numeric:
 
 def ratios_around(rank: Rank, slots: int) -> tuple[float, float]:
     """The largest ratio [-] whose K is below `slots` [slots per rank], and the smallest that reaches it: one must."""
+    slots_of = drafts_of(rank.rules).slots  # asked a hundred times
 
     def reaches(log: float) -> bool:
-        return bool(slots_from_ratio(rank, math.exp(log)) >= slots)
+        return bool(slots_of(rank, math.exp(log)) >= slots)
 
     low, high = turning_point(math.log(LEAST_RATIO), math.log(MAX_RATIO), reaches) or (math.log(MAX_RATIO),) * 2
     return math.exp(low), min(math.exp(high), MAX_RATIO)

@@ -6,6 +6,7 @@ specification (compute-mamba-ratio.md): Kimi-K3 at TP8, whose byte constants fol
 """
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast, get_args, get_origin
 
 from pydantic import (
@@ -906,7 +907,7 @@ class Scenario(BaseModel):
         return self.__dict__ == other.__dict__ or all(getattr(self, name) == getattr(other, name) for name in FIELDS)
 
     def __hash__(self) -> int:
-        return hash(tuple(self.__dict__[name] for name in FIELDS if name not in FOLLOWING))
+        return hash(_OWN(self.__dict__))
 
     @model_serializer
     def _every_input(self) -> dict[str, Any]:
@@ -1200,6 +1201,7 @@ FIELDS = Scenario.model_fields
 DEFAULTS: dict[str, Any] = {name: field.default for name, field in FIELDS.items()}
 # What follows from other inputs where it is not stated: from the model, and the ratio from the kind of attention.
 FOLLOWING = frozenset((*FILLED, "draft_kv_bytes_per_token", "mamba_full_memory_ratio"))
+_OWN = itemgetter(*(name for name in FIELDS if name not in FOLLOWING))
 
 
 def rest_is_given(scenario: Scenario) -> bool:

@@ -171,6 +171,7 @@ def _estimated(key: tuple[tuple[str, Any], ...]) -> Rest:
     return Rest(value, low, high, "estimated", found, automatic(stated))
 
 
+@lru_cache(maxsize=128)
 def _deployment(key: tuple[tuple[str, Any], ...]) -> Deployment:
     values = dict(key)
     if not values["gpu"] and values["gpu_memory_mib"] is None:
