@@ -1,6 +1,7 @@
 """A hand on a figure: every number that the browser is given to look up is the one that `solve` gives there."""
 
 import os
+import re
 from typing import Any
 
 import pytest
@@ -59,7 +60,7 @@ def expected(scenario: Scenario) -> dict[str, str]:
         return {"headline": headline, "numbers": both + limits}
     if not isinstance(now, Split):
         return {"headline": headline, "numbers": "refused"}
-    binds = headline.rpartition(": ")[2].rstrip(".") if now.runs else "not one fits"
+    binds = re.split(": |, (?=the limit you set)", headline)[-1].rstrip(".") if now.runs else "not one fits"
     cap = next(limit.requests for limit in now.limits if limit.name == "KV pool")
     rest = f"<b>{now.runs:,} run</b>, {binds}\nmamba clamp {now.clamp:,}, KV cap {cap:,}"
     return {"headline": headline, "numbers": rest}
