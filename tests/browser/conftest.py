@@ -21,13 +21,17 @@ expect.set_options(timeout=30_000)
 
 ROOT = Path(__file__).parents[2]
 WINDOW = ViewportSize(width=1440, height=900)  # [px]
+LONG = {"test_balance", "test_frame", "test_hand", "test_labels", "test_log", "test_model", "test_six_jobs"}
 ONE_PROCESS = "--process-per-site"  # draws all pages of a profile
 START_SECONDS = 60  # a slow machine's first start compiles every module
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests come last: the quick ones speak first, and Playwright leaves its event loop running."""
-    items.sort(key=_needs_chromium)
+    """Browser tests come last: the quick ones speak first, and Playwright leaves its event loop running.
+
+    Of them the files that take long begin first, so that both workers end together.
+    """
+    items.sort(key=lambda item: (_needs_chromium(item), _needs_chromium(item) and item.path.stem not in LONG))
 
 
 def _needs_chromium(item: pytest.Item) -> bool:
