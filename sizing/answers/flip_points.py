@@ -68,14 +68,15 @@ def flips(sizing: Sizing) -> tuple[Flip, ...]:
     """For L, rest, S, D, both dtypes and dcp_size; empty where the engine refuses the split that is set."""
     if isinstance(sizing.now, Refusal):
         return ()
-    others, ranks = _others(_held(sizing.scenario))
+    held = _held(sizing.scenario)
+    others, ranks = _others(held)
     turned = _turned(sizing, ranks)
     tried = [(other, turned.get(place)) for place, other in enumerate(others)]
     return (
         _context(sizing),
         _rest(sizing),
         _slots(sizing, tried),
-        _drafts(sizing),
+        _drafts(sizing, held),
         _tried(sizing, tried, "mamba_ssm_dtype", "none"),
         _tried(sizing, tried, "kv_cache_dtype", "none"),
         _tried(sizing, tried, "dcp_size", "none that fits"),
@@ -174,10 +175,10 @@ def _slots(sizing: Sizing, tried: Tried) -> Flip:
     return _flip(sizing, "S", str(sizing.S), None, f"none of {reached}" if reached else "cannot be changed here")
 
 
-def _drafts(sizing: Sizing) -> Flip:
+def _drafts(sizing: Sizing, held: Scenario) -> Flip:
     """Every number of draft tokens that an input takes."""
     stands = sizing.scenario
-    kept = _ranks_with_drafts(_held(stands).model_copy(update={"D": 1, "rest_gib": 1}))
+    kept = _ranks_with_drafts(held.model_copy(update={"D": 1, "rest_gib": 1}))
     turned = _turned(sizing, [(drafts, rank._replace(rest_gib=stands.rest_gib)) for drafts, rank in kept])
     flipped = [D for D, turns in turned.items() if turns and D != stands.D]
     there = min(flipped, key=lambda D: abs(D - stands.D)) if flipped else None

@@ -47,14 +47,15 @@ def over_input(rank: Rank, name: Literal["L", "mamba_full_memory_ratio"], at: Se
     slots = slots_unpinned(rank, values) if by_ratio else slots_set(rank, ratios_over(scenario, rank, L, {}))
     pools = pools_from_slots(rank, np.maximum(slots, 0))
     by_limit = requests_by_limit(rank, pools, L)
-    requests = np.stack([np.broadcast_to(limit, values.shape) for limit in by_limit.values()])
+    each = np.zeros(values.shape, np.int64)  # added to what is one number for all stops
+    requests = np.stack([limit + each for limit in by_limit.values()])
     names = tuple(by_limit)
     return InputCurve(
         name=name,
         at=tuple(values.tolist()),
-        clamp=np.broadcast_to(pools.clamp, values.shape),
-        kv_cap=np.broadcast_to(by_limit["KV pool"], values.shape),
-        kv_tokens=np.broadcast_to(pools.kv_tokens, values.shape),
+        clamp=pools.clamp + each,
+        kv_cap=by_limit["KV pool"] + each,
+        kv_tokens=pools.kv_tokens + each,
         runs=requests.min(axis=0),
         binding=tuple(map(names.__getitem__, requests.argmin(axis=0).tolist())),
         refused=~np.broadcast_to(starts(pools), values.shape),

@@ -156,12 +156,12 @@ class Frame(NamedTuple):
 
     def box(self, spot: Spot, size: tuple[float, float]) -> Box:
         """What words of that size [px] would cover."""
-        right, up = SIDES.get(spot.side, (0, 0))
+        x, y, side, off = spot
+        (right, up), (x0, x1), (y0, y1), (width, height) = SIDES.get(side, (0, 0)), self.x, self.y, size
         # As across() and up() have it, of one number: numpy would take longer than all the rest.
-        x = (float(spot.x) - self.x[0]) / (self.x[1] - self.x[0]) * self.width + spot.off[0]
-        y = (float(spot.y) - self.y[0]) / (self.y[1] - self.y[0]) * self.height + spot.off[1]
-        left, bottom = x + (right - 1) / 2 * size[0], y + (up - 1) / 2 * size[1]
-        return Box(left, bottom, left + size[0], bottom + size[1])
+        left = (float(x) - x0) / (x1 - x0) * self.width + off[0] + (right - 1) / 2 * width
+        bottom = (float(y) - y0) / (y1 - y0) * self.height + off[1] + (up - 1) / 2 * height
+        return Box(left, bottom, left + width, bottom + height)
 
 
 COLUMN = 4.0  # [px] a path is looked at in columns of this width

@@ -1150,7 +1150,8 @@ def _following(scenario: Scenario, name: str) -> Any:
         return _filled(scenario).get(name, _default(name))
     if kept["_said_by_model"] is None:
         kept["_said_by_model"] = dict(_filled(scenario))
-    return kept["_said_by_model"].get(name, _default(name))
+    said = kept["_said_by_model"]
+    return said[name] if name in said else _default(name)
 
 
 def _default(name: str) -> Any:
