@@ -18,7 +18,7 @@ from pages.parts import state
 from pages.parts.blocks import plain
 from pages.parts.carried import CARRIED, carried, left_out, read_carried
 from pages.parts.chrome import draw_frame, mark_wrong, page_clicked, page_links
-from pages.parts.inputs import Places, draw_inputs, draw_live, slider_stands
+from pages.parts.inputs import Places, draw_inputs, draw_live
 from pages.parts.kept import KEPT
 from pages.parts.presented import PRESENT, presented, style_presented
 from pages.parts.sheet import show_sheet
@@ -86,7 +86,6 @@ def _live(told: DeltaGenerator, places: Places, body: Callable[[Scenario], None]
     _follow()  # a click that came with a move
     draw_live(places)  # before the answer: a reader who is quick after it finds in the boxes what it is of
     _answer(told, places, body)
-    slider_stands()
 
 
 def _answer(told: DeltaGenerator, places: Places, body: Callable[[Scenario], None]) -> None:

@@ -264,16 +264,14 @@ def _context(name: str) -> None:
     if typed is not None and typed not in context_notches():
         state.note("L_typed", typed)  # stays a stop of the slider, or the slider would be a new one at each move
     notches = sorted({*context_notches(), state.noted("L_typed", L_LOW)})
-    stood = state.noted("L_slider")
-    if typed is not None and stood != typed:
-        state.note("L_stood", stood)
-        state.note("L_slider", typed)
+    if typed is not None and state.noted(_slider_of_L()) != typed:
+        state.new_slider()
     st.select_slider(
         _title(name),
         notches,
-        value=state.noted("L_slider", L_LOW),
+        value=state.noted(_slider_of_L(), typed or L_LOW),
         format_func=count,
-        key="L_slider",
+        key=_slider_of_L(),
         on_change=_take_slider,
         help=FIELDS[name].description,
     )
@@ -290,15 +288,16 @@ def _typed_length(text: object) -> int | None:
     return min(max(tokens, L_LOW), L_HIGH) if tokens > 0 else None
 
 
+def _slider_of_L() -> str:
+    """The key of the slider that stands: a new one wherever L was set by anything else.
+
+    A browser may still send where the one before it stood; nobody listens to that any more.
+    """
+    return f"L_slider_{state.noted(state.SLIDERS, 0)}"
+
+
 def _take_slider() -> None:
-    """The stop that was chosen; not the one that a browser still shows which has not heard where the slider stands."""
-    if state.noted("L_slider") != state.noted("L_stood"):
-        state.put("L", state.noted("L_slider"))
-
-
-def slider_stands() -> None:
-    """The browser has heard all of this run: from now on every stop of the slider is the reader's."""
-    state.forget("L_stood")
+    state.put("L", state.noted(_slider_of_L()))
 
 
 def _model(name: str) -> None:

@@ -21,6 +21,7 @@ TYPED = frozenset(name for name, own in INPUTS.items() if own.widget == "typed")
 KEPT_BOX = "kept_"
 WHOLE = "whole_page"  # that more was set than what a move draws again, so that the whole page has to be drawn
 HELD, DRAWN = "held", "drawn"
+SLIDERS = "sliders"  # how many sliders of L there were
 
 
 # --- anything that is noted ------------------------------------------------------------------------------
@@ -127,7 +128,13 @@ def draw_these(names: Iterable[str]) -> None:
 
 def restore() -> None:
     """Set every input as it stood when the page before was drawn; a new page's widgets know nothing."""
-    forget(*st.session_state.get(DRAWN, ()), DRAWN, "model_drawn", "L_slider")
+    forget(*st.session_state.get(DRAWN, ()), DRAWN, "model_drawn")
+    new_slider()
+
+
+def new_slider() -> None:
+    """The slider of L that is drawn next is a new one."""
+    note(SLIDERS, noted(SLIDERS, 0) + 1)
 
 
 def take(values: dict[str, Any]) -> None:

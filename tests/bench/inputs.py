@@ -53,7 +53,7 @@ def slide(key: str) -> Act:
     """An arrow key on a slider, to and fro."""
 
     def act(page: Page, number: int) -> None:
-        page.locator(f".st-key-{key} input[type=range]").focus()
+        page.locator(f'[class*="st-key-{key}"] input[type=range]').focus()
         page.keyboard.press("ArrowRight" if number % 2 == 0 else "ArrowLeft")
 
     return act

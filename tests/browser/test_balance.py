@@ -2,7 +2,7 @@
 
 import re
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, WebSocketRoute, expect
 
 from sizing import Scenario, Split, solve
 from sizing.answers.recommended import recommended
@@ -181,10 +181,32 @@ def test_typed_inputs_survive_a_visit_to_the_other_page(page: Page, base_url: st
 
 
 def test_what_was_just_typed_goes_along_and_the_flag_is_copied(page: Page, base_url: str) -> None:
-    """A click on another page takes a number that no key has confirmed; flags and folds work as they look."""
+    """A click on another page takes a number that no key has confirmed, and that the server has answered before the
+    browser hears of it; flags and folds work as they look.
+    """
+    held: list[str | bytes] | None = None
+    browser: WebSocketRoute | None = None
+
+    def tell(message: str | bytes) -> None:
+        assert browser is not None
+        browser.send(message) if held is None else held.append(message)
+
+    def connect(route: WebSocketRoute) -> None:
+        nonlocal browser
+        browser = route
+        route.connect_to_server().on_message(tell)
+
+    page.route_web_socket("**/_stcore/stream", connect)
     open_balance(page, base_url)
     exact(page).fill("32768")
-    go_to(page, "Reference")
+    held = []
+    exact(page).blur()
+    page.wait_for_timeout(500)  # for the answer, which waits in turn
+    page.get_by_role("link", name="Reference").click()
+    page.wait_for_timeout(100)
+    waiting, held = held, None
+    for message in waiting:
+        tell(message)
     page.wait_for_url("**/reference?L=32768")
     go_to(page, "Balance")
     expect(page.get_by_text("at L = 32,768")).to_be_visible()

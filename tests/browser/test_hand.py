@@ -145,7 +145,7 @@ def test_a_click_and_keys_set_l_and_back_undoes_them(page: Page, base_url: str) 
 def test_the_slider_is_followed_while_it_is_dragged(page: Page, base_url: str) -> None:
     """Streamlit hears of a drag at its end; headline and figure follow before."""
     open_balance(page, base_url)
-    track = page.locator(".st-key-L_slider").bounding_box()
+    track = page.locator('[class*="st-key-L_slider"]').bounding_box()
     assert track is not None
     height = track["y"] + track["height"] * 0.75
     page.mouse.move(track["x"] + track["width"] * 0.5, height)
