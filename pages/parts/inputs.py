@@ -264,14 +264,14 @@ def _context(name: str) -> None:
     if typed is not None and typed not in context_notches():
         state.note("L_typed", typed)  # stays a stop of the slider, or the slider would be a new one at each move
     notches = sorted({*context_notches(), state.noted("L_typed", L_LOW)})
-    if typed is not None and state.noted(_slider_of_L()) != typed:
+    if typed is not None and state.noted(_slider_key()) != typed:
         state.new_slider()
     st.select_slider(
         _title(name),
         notches,
-        value=state.noted(_slider_of_L(), typed or L_LOW),
+        value=state.noted(_slider_key(), typed or L_LOW),
         format_func=count,
-        key=_slider_of_L(),
+        key=_slider_key(),
         on_change=_take_slider,
         help=FIELDS[name].description,
     )
@@ -288,7 +288,7 @@ def _typed_length(text: object) -> int | None:
     return min(max(tokens, L_LOW), L_HIGH) if tokens > 0 else None
 
 
-def _slider_of_L() -> str:
+def _slider_key() -> str:
     """The key of the slider that stands: a new one wherever L was set by anything else.
 
     A browser may still send where the one before it stood; nobody listens to that any more.
@@ -297,7 +297,7 @@ def _slider_of_L() -> str:
 
 
 def _take_slider() -> None:
-    state.put("L", state.noted(_slider_of_L()))
+    state.put("L", state.noted(_slider_key()))
 
 
 def _model(name: str) -> None:

@@ -159,7 +159,7 @@ function followSliders(root) {
   const sidebar = document.querySelector('[data-testid="stSidebar"]');
   const watch = new MutationObserver((changes) => {
     for (const { target } of changes) {
-      const input = target.closest('[class*="st-key-"]')?.className.match(/st-key-(\w+?)(_slider)?(?=\s|$)/)?.[1];
+      const input = target.closest('[class*="st-key-"]')?.className.match(/st-key-(\w+?)(_slider_\d+)?(?=\s|$)/)?.[1];
       for (const element of root.children) element.hand?.follow(input, target.getAttribute("aria-valuetext"));
     }
   });
