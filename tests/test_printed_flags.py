@@ -82,7 +82,7 @@ def ranges(text: str) -> Iterator[tuple[str, int]]:
 
 
 @given(scenarios())
-@examples(400)
+@examples(250)
 def test_every_printed_flag_gives_the_number_beside_it(scenario: Scenario) -> None:
     """The recommended flag and the other, the panel of limits, the verdict, the advice and the answer."""
     sizing = solve(scenario)
@@ -108,7 +108,7 @@ def test_every_printed_flag_gives_the_number_beside_it(scenario: Scenario) -> No
 
 
 @given(scenarios())
-@examples(200)
+@examples(120)
 def test_what_is_recommended_keeps_a_slot_to_spare_where_one_fits(scenario: Scenario) -> None:
     """With it set nothing is warned of; where a slot costs a request, both numbers are said."""
     sizing = solve(scenario)
@@ -125,7 +125,7 @@ def test_what_is_recommended_keeps_a_slot_to_spare_where_one_fits(scenario: Scen
 
 
 @given(targets())
-@examples(200)
+@examples(120)
 def test_flags_of_a_target_carry_it(case: tuple[Scenario, tuple[Any, ...]]) -> None:
     """The flags of the setting, as text, run what was wanted at each length, and at the nearest points too."""
     scenario, wants = case
@@ -145,7 +145,7 @@ def test_flags_of_a_target_carry_it(case: tuple[Scenario, tuple[Any, ...]]) -> N
 
 
 @given(scenarios())
-@examples(150)
+@examples(100)
 def test_every_flip_turns_and_no_nearer_value_does(scenario: Scenario) -> None:
     """Whole numbers one step before do not turn; of rest no thousandth that lies nearer does, either side."""
     sizing = solve(scenario)

@@ -88,7 +88,7 @@ def targets(draw: st.DrawFn, most_slots: int = 100_000) -> tuple[Scenario, tuple
 
 
 @given(targets())
-@examples(1000)
+@examples(600)
 def test_what_is_proposed_runs_the_wants_and_no_cheaper_pin_does(found: tuple[Scenario, tuple[Want, ...]]) -> None:
     """Solved forward at every L it runs at least what is wanted; one slot fewer than requests x S does not."""
     scenario, wants = found
@@ -112,7 +112,7 @@ def test_what_is_proposed_runs_the_wants_and_no_cheaper_pin_does(found: tuple[Sc
 
 
 @given(targets(), st.floats(0.01, 0.99))
-@examples(200)
+@examples(120)
 def test_every_slot_count_and_ratio_of_the_ranges_carries_the_wants(
     found: tuple[Scenario, tuple[Want, ...]], part: float
 ) -> None:
@@ -163,7 +163,7 @@ def test_no_checkpoint_gains_kv_by_asking_for_more(release: str) -> None:
 
 
 @given(targets(SMALL_SLOTS))
-@examples(150)
+@examples(100)
 def test_what_is_offered_runs_and_one_step_worse_does_not(found: tuple[Scenario, tuple[Want, ...]]) -> None:
     """Every way and every near point, put in, carries its wants; the next value carries them with no K at all."""
     scenario, wants = found

@@ -20,7 +20,7 @@ from sizing.scenario.from_model import names
 from sizing.scenario.inputs import read_scenario
 from tests.browser.labels import CLIPPED, FAINT, OVERLAPPING, STRUCK
 
-ALL, SAMPLE = 500, 14
+ALL, SAMPLE = 500, 10
 # Deployments of the suite besides those drawn: few and many requests, and labels that lie near one another.
 CHOSEN: list[dict[str, Any]] = [
     {},
