@@ -211,8 +211,9 @@ def _sweep(scenario: Scenario) -> None:
     except ValueError as wrong:
         st.info(plain(str(wrong)))
     else:
-        alt = f"Requests that run over {label(x)} and {label(y)}.{static_alone(scenario)}"
-        if static := static_alone(scenario):
+        static = static_alone(scenario)
+        alt = f"Requests that run over {label(x)} and {label(y)}.{static}"
+        if static:
             st.markdown(plain(static))
         show_figures({"sweep": (figure, alt)}, key="sweep_figures", hands={"sweep": sweep_hand(sizing, across, up)})
         if kept_box("sweep_rows", False, partial(st.toggle, "As rows, to sort, search and download")):

@@ -50,8 +50,9 @@ def forget(*keys: str) -> None:
 
 def stood(key: str, first: Any) -> Any:
     """What stands in the box under `key`, or stood there when its page was left; `first` where it was never drawn."""
-    found = st.session_state.get(key)
-    return st.session_state.get(KEPT_BOX + key, first) if found is None else found
+    if key in st.session_state:
+        return st.session_state[key]
+    return st.session_state.get(KEPT_BOX + key, first)
 
 
 def fill(key: str, value: Any) -> None:
