@@ -1,6 +1,7 @@
 """Compare: up to six scenarios on the same axes and in one table; a sweep of this one; files and sheets to hand on."""
 
 from functools import partial
+from textwrap import wrap
 from typing import get_args
 
 import streamlit as st
@@ -25,7 +26,8 @@ from sizing.figures.compare import compare_figure
 from sizing.scenario.inputs import changed, label
 
 SWEPT: tuple[SweepInput, ...] = get_args(SweepInput)
-ABOVE_FLAGS = 500  # [px] of the figure on a slide, above the flags of up to six
+ABOVE_FLAGS, FLAG_LINE = 560, 18  # [px] of the figure on a slide, above the flags, and how much each line of them takes
+FLAGS_WIDE = 150  # characters in such a line
 FILE, FAULTS = "kept_file", "kept_file_faults"  # the box for a file, and what was wrong with the last one in it
 
 
@@ -89,13 +91,15 @@ def _side_by_side(kept: tuple[Scenario, ...], scenario: Scenario) -> None:
     story = story_of(names, found)
     place.markdown(f"# {plain(story)}\n\n{plain(static_among(names, scenarios))}")
     sizings = {name: item for name, item in zip(names, found, strict=True) if isinstance(item, Sizing)}
-    if sizings:
-        figure = slide(compare_figure(sizings), ABOVE_FLAGS) if presented() else compare_figure(sizings, story)
-        show_figures({"compare": (figure, story)}, key="compare_figures")
     if presented():
         set_to = [(name, recommended(item)) for name, item in sizings.items()]
-        st.caption(plain(" · ".join(f"{name}: {one.flag}" for name, one in set_to if one is not None)))
+        flags = " · ".join(f"{name}: {one.flag}" for name, one in set_to if one is not None)
+        height = ABOVE_FLAGS - FLAG_LINE * len(wrap(flags, FLAGS_WIDE))
+        show_figures({"compare": (slide(compare_figure(sizings), height), story)}, key="compare_figures")
+        st.caption(plain(flags))
         return
+    if sizings:
+        show_figures({"compare": (compare_figure(sizings, story), story)}, key="compare_figures")
     columns = ("", *unbroken(names))
     parts = [table_text(columns, ((row.quantity, *row.cells) for row in results(found)))]
     if differ := differing_inputs(scenarios):

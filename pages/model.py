@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts import state
-from pages.parts.blocks import data_table, plain, table_text
+from pages.parts.blocks import data_table, plain, sentence, table_text
 from pages.parts.frame import show_page
 from pages.parts.inputs import OWN, take_suggested
 from pages.parts.plot import show_figures
@@ -140,7 +140,7 @@ def _show(first: DeltaGenerator, scenario: Scenario, geometry: Geometry, given: 
     headline, price = costs_in_words(name if own else name.partition("/")[2], geometry, widths)
     first.markdown(f"# {plain(headline)}\n\n{plain(price)}")
     if note := heads_note(geometry, tp):
-        first.warning(plain(f"{note[:1].upper()}{note[1:]}."))
+        first.warning(plain(sentence(note)))
     if own:
         # With a file on how it is quantised, config.json alone does not say how weights are stored.
         stored = checkpoint_of(given[0]) if len(given) == 1 else {}

@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.parts.blocks import plain, table_text, unbroken
+from pages.parts.blocks import plain, sentence, table_text, unbroken
 from pages.parts.fleet import show_fleet
 from pages.parts.frame import show_page
 from pages.parts.hardware import show_hardware
@@ -85,7 +85,7 @@ def _answer(scenario: Scenario, wants: list[Want], first: DeltaGenerator) -> Non
         return
     with first:
         change = [
-            the_change(carrying_numbers(scenario, way, wants), " ".join(way.flags), carrying_price(way))
+            the_change(carrying_numbers(scenario, way, wants), " ".join(way.flags), sentence(carrying_price(way)))
             for way in found[:1]
         ]
         show_words(f"# {plain(headline(answer))}\n\n{plain(reasons(answer))}", *change, key="answer")

@@ -80,6 +80,11 @@ def test_results_are_those_of_solve() -> None:
             (Scenario(mamba_ssm_dtype="bfloat16"), Scenario(name="mine", D=4), Scenario(L=32_768)),
             ("Kimi-K3, TP8, bfloat16 state, L = 9K", "mine", "Kimi-K3, TP8, float32 state, L = 32K"),
         ),
+        # What is no default is told however many have it.
+        (
+            (Scenario(), Scenario(D=4), Scenario(D=4, dcp_size=4)),
+            ("Kimi-K3, TP8, no drafts", "Kimi-K3, TP8, D = 4", "Kimi-K3, TP8, dcp_size = 4, D = 4"),
+        ),
         # One S by two ways is told by the ways; a refused one has no S.
         (
             (Scenario(mamba_radix_cache_strategy="extra_buffer"), Scenario(mamba_radix_cache_strategy="no_buffer")),

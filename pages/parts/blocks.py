@@ -23,6 +23,11 @@ NO_WIDTH = "\N{WORD JOINER}"
 NUMBERED = re.compile(r" (?==)|(?<==) |(?<=\d) (?=and \d)|(?<=\d and) |(?<=^pin) (?=\d)")  # S = 4, 74 and 0, pin 96
 
 
+def sentence(words: str) -> str:
+    """Words as a sentence of their own."""
+    return f"{words[:1].upper()}{words[1:]}."
+
+
 def plain(words: str) -> str:
     """Words for a Markdown element that are shown as they are, whatever they hold; a line stays a line."""
     broken = FOUND_LATER.sub(lambda found: found[0] + NO_WIDTH, ADDRESS.sub(f"{NO_WIDTH}@", words))

@@ -32,7 +32,7 @@ function keepMenus() {
   };
 }
 
-export default function ({ data }) {
+function begin() {
   let skip = document.querySelector("body > .skip");
   if (!skip) {
     skip = document.createElement("a");
@@ -61,7 +61,7 @@ export default function ({ data }) {
   };
   watch();
   const leave = (event) => {
-    if (event.key === "Escape" && data.presented) document.querySelector(".st-key-leave button")?.click();
+    if (event.key === "Escape") document.querySelector(".st-key-leave button")?.click(); // a presented page has it
   };
   document.addEventListener("keydown", leave);
   const letMenus = keepMenus();
@@ -70,4 +70,10 @@ export default function ({ data }) {
     document.removeEventListener("keydown", leave);
     letMenus();
   };
+}
+
+// Once for a page: Streamlit calls this again with each theme, and of what it gave back the last alone, when the page goes.
+export default function ({ parentElement }) {
+  const place = parentElement.firstElementChild;
+  return (place.end ??= begin());
 }

@@ -6,7 +6,6 @@ from pathlib import Path
 import streamlit as st
 from pydantic_core import to_json
 
-from pages.parts.presented import presented
 from pages.parts.state import noted
 
 HERE = Path(__file__).parent
@@ -31,7 +30,7 @@ BELOW = "display: block; color: #c0392b; font-size: 0.875rem; margin-top: 0.25re
 def draw_frame() -> None:
     """A link past the frame, menus that stay open, and Escape, which leaves a presented page; head.py has the looks."""
     with st.container(key="chrome"):
-        _component(key="chrome_script", data={"presented": presented()})
+        _component(key="chrome_script")
 
 
 def page_links(pages: Mapping[str, str], current: str) -> None:

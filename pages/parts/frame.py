@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.parts import state
-from pages.parts.blocks import plain
+from pages.parts.blocks import plain, sentence
 from pages.parts.carried import CARRIED, carried, left_out, read_carried
 from pages.parts.chrome import draw_frame, mark_wrong, page_clicked, page_links
 from pages.parts.inputs import Places, draw_inputs, draw_live
@@ -119,7 +119,7 @@ def _say_rest(place: DeltaGenerator, scenario: Scenario) -> None:
     rest = rest_of(scenario)
     gone = state.noted("rest_gone")
     left = f" The {gone} GiB stated before were another deployment's." if gone is not None else ""
-    place.caption(plain(f"{rest.words[:1].upper()}{rest.words[1:]}.{left}"))
+    place.caption(plain(f"{sentence(rest.words)}{left}"))
 
 
 HELP = {

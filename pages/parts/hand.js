@@ -37,7 +37,8 @@ function textOf(main, words) {
   return null;
 }
 
-function handOn(figure) {
+// `gone` is the signal that the figures' place goes.
+function handOn(figure, gone) {
   const layer = part(figure, "hand"), line = part(layer, "hand-line"), dot = part(layer, "hand-dot"), label = part(layer, "hand-label");
   const grip = part(figure, "hand-grip");
   grip.tabIndex = 0;
@@ -224,7 +225,7 @@ function handOn(figure) {
     clearTimeout(clicking);
     clicking = 0;
     drop();
-  }, true);
+  }, { capture: true, signal: gone });
 
   // A click on the axes takes what is under it, unless it was the first half of a double click.
   let down = null;
@@ -248,7 +249,7 @@ function handOn(figure) {
       clicking = 0;
       letGo();
     }, DOUBLE_CLICK);
-  }, true);
+  }, { capture: true, signal: gone });
 
   return {
     isOn: () => at !== null,

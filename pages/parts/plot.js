@@ -65,6 +65,7 @@ function lay(root, figures) {
       element.setAttribute("role", "figure");
       const place = element, ofData = dataButton(element);
       element.nameData = (title) => ofData.setAttribute("aria-label", `Data of: ${title}`);
+      root.watched.frame.observe(element); // it may widen alone
       for (const reach of ["pointerdown", "focusin"]) place.addEventListener(reach, () => plotNow(place), true);
       // A browser says so too of a pointer that rests, when what is under it is drawn anew: then it is not calm yet.
       place.addEventListener("pointerenter", () => performance.now() - place.changed > QUIET && plotNow(place), true);
@@ -89,8 +90,8 @@ function isZoomed(element) {
 }
 
 // A figure as it is now: as a still, which costs little, where it can be one; else by Plotly.
-function draw(root, name, data, take) {
-  const figure = data.figures[name], palette = data.palettes[root.dataset.dark === "true" ? "dark" : "light"];
+function draw(root, name) {
+  const { data, take } = root, figure = data.figures[name], palette = data.palettes[root.dataset.dark === "true" ? "dark" : "light"];
   const element = root.querySelector(`[data-figure="${name}"]`);
   const drawn = kept(element.drawn, painted({ data: figure.data, layout: figure.layout }, palette));
   element.config = figure.config;
@@ -101,7 +102,7 @@ function draw(root, name, data, take) {
     element.pending = true;
     if (!figure.still || isZoomed(element) || !drawStill(element, drawn, element.wide)) plotNow(element);
   }
-  element.hand ??= handOn(element);
+  element.hand ??= handOn(element, root.watched.end.signal);
   element.hand.drawn(figure.hand, data.headline, figure.data[0]?.z, take);
 }
 
@@ -122,9 +123,9 @@ function plotNow(element) {
 }
 
 // All figures at once, and Plotly when the page is calm, one figure at a time.
-function drawAll(root, data, take) {
+function drawAll(root) {
   root.dataset.dark ??= isDark(root); // asking makes the browser settle its styles; a new theme is heard of below
-  for (const name of Object.keys(data.figures)) draw(root, name, data, take);
+  for (const name of Object.keys(root.data.figures)) draw(root, name);
   clearTimeout(root.calming);
   root.calming = setTimeout(() => CALM(() => plotNext(root)), QUIET);
 }
@@ -167,31 +168,34 @@ function followSliders(root) {
   return watch;
 }
 
-export default function ({ data: bytes, parentElement, setTriggerValue }) {
-  const data = JSON.parse(new TextDecoder().decode(bytes));
-  const root = parentElement.querySelector(".figures");
-  const take = (values) => setTriggerValue("take", values);
+// Once for each place of figures, until it goes: Streamlit calls the function below at each change, and of what it gave
+// back the last alone, when the place goes.
+function watch(root) {
+  const end = new AbortController();
   const repaint = new MutationObserver(() => {
     const dark = String(isDark(root));
-    if (!root.isConnected || root.dataset.dark === dark) return;
+    if (root.dataset.dark === dark) return;
     root.dataset.dark = dark;
-    drawAll(root, data, take);
+    drawAll(root);
   });
-  const frame = new ResizeObserver(() => refit(root));
-  const sliders = followSliders(root);
-  let shown = true;
-  lay(root, data.figures);
-  drawAll(root, data, take);
-  for (const watched of [root, ...root.children]) frame.observe(watched); // a figure may widen alone
   repaint.observe(root.closest(".stApp"), { attributeFilter: ["class"] }); // changes with the theme
+  const frame = new ResizeObserver(() => refit(root));
+  frame.observe(root);
+  const sliders = followSliders(root);
+  end.signal.addEventListener("abort", () => [repaint, frame, sliders].forEach((one) => one.disconnect()));
   // Its script takes long to read: after the stills are painted.
-  if (!window.Plotly) requestAnimationFrame(() => setTimeout(() => plotly(data.plotly_url).then(() => shown && withoutStill(root), (error) => {
+  if (!window.Plotly) requestAnimationFrame(() => setTimeout(() => plotly(root.data.plotly_url).then(() => root.isConnected && withoutStill(root), (error) => {
     root.textContent = `No figures: ${error.message}. The words and tables hold; reload the page to try again.`;
   })));
-  return () => {
-    shown = false;
-    repaint.disconnect();
-    frame.disconnect();
-    sliders.disconnect();
-  };
+  return { frame, end };
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".figures");
+  root.data = JSON.parse(new TextDecoder().decode(data));
+  root.take = (values) => setTriggerValue("take", values);
+  root.watched ??= watch(root);
+  lay(root, root.data.figures);
+  drawAll(root);
+  return () => root.watched.end.abort();
 }

@@ -14,7 +14,7 @@ FITS = "max(0.33, min(tan(atan2(100vw, 1920px)), tan(atan2(100vh, 1080px))))"
 # which no letter is smaller than 20 px. What leads back is faint and in a corner.
 STYLE = f"""<style>
 [data-testid="stSidebar"], [data-testid="stHeader"], [data-testid="stSidebarCollapsedControl"], .st-key-bar,
-[data-testid="stToolbar"] {{ display: none; }}
+[data-testid="stToolbar"], [data-testid="stHeaderActionElements"] {{ display: none; }}
 [data-testid="stMain"] :is(
   [data-testid="stFileUploader"], [data-testid="stTextInput"], [data-testid="stTextArea"],
   [data-testid="stNumberInput"], [data-testid="stSelectbox"],

@@ -62,15 +62,18 @@ MOST_TOLD = 4  # inputs in a name: more do not fit beside a line
 
 
 def _told_apart(scenario: Scenario, scenarios: tuple[Scenario, ...]) -> str:
-    """The title and what sets it apart: values that at most half of those with its title have, the rarest first."""
+    """The title and what sets it apart from another with that title, the rarest first; of defaults only what at most
+    half of them have.
+    """
     rows = [_told(other) for other in scenarios if not other.name and other.title == scenario.title]
-    own = _told(scenario)
+    own, changed = _told(scenario), scenario.differences().keys()
     rare = []
     for key, words in own.items():
         # What decides S is told where S does not tell it.
         among = [row for row in rows if key not in DECIDE_S or not own[S] or row[S] == own[S]]
         alike = sum(row[key] == words for row in among)
-        if words and alike * 2 <= len(among):
+        is_changed = key in changed or (key == "split" and not changed.isdisjoint(SPLIT))
+        if words and alike < len(among) and (is_changed or alike * 2 <= len(among)):
             rare.append((alike, words))
     rare.sort(key=lambda each: each[0])
     return ", ".join((scenario.title, *(words for _, words in rare[:MOST_TOLD])))

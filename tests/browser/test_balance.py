@@ -10,6 +10,24 @@ from tests.browser.actions import go_to
 
 FIGURES = ("crossing", "ratio", "memory")
 SECONDS = 30_000  # [ms] what a slow machine may take to load the page once
+PAPER = """() => getComputedStyle(document.querySelector('[data-figure="crossing"] .main-svg')).backgroundColor"""
+# How many observers of the page's own scripts are at work: a component's script has its name.
+WATCHERS = """
+const working = new Set();
+window.watchers = () => working.size;
+for (const kind of ["MutationObserver", "ResizeObserver"]) {
+    window[kind] = class extends window[kind] {
+        observe(...what) {
+            super.observe(...what);
+            if (new Error().stack.includes("st-bidi")) working.add(this);
+        }
+        disconnect() {
+            super.disconnect();
+            working.delete(this);
+        }
+    };
+}
+"""
 
 
 def open_balance(page: Page, url: str) -> None:
@@ -54,9 +72,36 @@ def test_a_slider_move_changes_verdict_figures_and_link(page: Page, base_url: st
     open_balance(again, page.url)
     expect(again.get_by_text("51 requests run at L = 10,240: the state pool binds.")).to_be_visible()
     expect(exact(again)).to_have_value("10240")
-    paper = """() => getComputedStyle(document.querySelector('[data-figure="crossing"] .main-svg')).backgroundColor"""
-    assert page.evaluate(paper) == "rgb(255, 255, 255)"
-    assert again.evaluate(paper) == "rgb(14, 17, 23)"
+    assert page.evaluate(PAPER) == "rgb(255, 255, 255)"
+    assert again.evaluate(PAPER) == "rgb(14, 17, 23)"
+
+
+def test_figures_follow_theme_and_window_however_often_the_page_moved(page: Page, base_url: str) -> None:
+    """A theme or a width changed after moves and other pages shows the figures of the last move; and what watches for
+    it is there once, not once for each move.
+    """
+    page.add_init_script(WATCHERS)
+    page.emulate_media(color_scheme="light")
+    open_balance(page, base_url)
+    watchers = page.evaluate("watchers()")
+    assert watchers > 0
+    for moved in (10_240, 11_264, 12_288):
+        press(page, "L, context per request", "ArrowRight")
+        expect(page.locator('[data-figure="memory"]')).to_contain_text(f"L = {moved:,}")
+        page.wait_for_url(f"**/?L={moved}")
+    assert page.evaluate("watchers()") == watchers
+    go_to(page, "Model")
+    go_to(page, "Balance")
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size({"width": 1100, "height": 900})
+    for name in FIGURES:
+        figure = page.locator(f'[data-figure="{name}"]')
+        expect(figure.locator(".main-svg").first).to_be_visible()
+        expect(figure.locator(".main-svg").first).to_have_css("background-color", "rgb(14, 17, 23)")
+        expect(figure).to_contain_text("L = 12,288")
+        place = page.evaluate("name => document.querySelector(`[data-figure=${name}]`).clientWidth", name)
+        expect(figure.locator(".main-svg").first).to_have_attribute("width", str(place))
+    assert page.evaluate("watchers()") == watchers
 
 
 def test_d_and_dcp_size_move_too(page: Page, base_url: str) -> None:

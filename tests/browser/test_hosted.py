@@ -153,12 +153,16 @@ def test_all_of_it_works_and_a_killed_server_loses_nothing(hosted: Hosted, visit
     expect(page).to_have_url(re.compile(r"L=(?!16384)\d+"))
     moved = headline.inner_text()
 
+    slider = page.locator('[class*="st-key-L_slider"]')
+    of_killed = re.search(r"st-key-L_slider_\d+", slider.get_attribute("class") or "")
+    assert of_killed is not None
     killed = serving(hosted)
     hosted.servers[killed].kill()
     hosted.servers[killed].wait()
     expect(page.get_by_text("Connecting")).to_be_visible(timeout=RECOVERS_MS)
     expect(page.get_by_text("Connecting")).to_have_count(0, timeout=RECOVERS_MS)
     assert serving(hosted) != killed
+    expect(page.locator(f".{of_killed[0]}")).to_have_count(0)  # the other server's page stands
     expect(headline).to_have_text(moved)
     expect(page.get_by_role("button", name="Keep (2)")).to_be_visible()
     page.get_by_role("slider").first.press("ArrowRight")
