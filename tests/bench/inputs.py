@@ -1,8 +1,9 @@
 """How long each other input takes, on each page that answers it, beside the floor?
 
 A real Chromium moves, chooses or types each input; the clock runs from the browser's time stamp of the key that does
-it until the last change of the page's main column is painted, after which nothing has changed for a while. The floor
-is a move of the slider of `floor_app.py`, timed in the same way in between.
+it until the last change of the page's main column is painted and one more frame has passed, as in `slider.py`; after
+it nothing has changed for a while. The floor is a move of the slider of `floor_app.py`, timed in the same way in
+between.
 
     python tests/bench/inputs.py [--times 6] [--app FILE]
 """
@@ -26,16 +27,17 @@ AIM = 4.0  # times the floor, medians
 WATCH = """() => {
   const main = document.querySelector('[data-testid="stMain"]');
   const attributeFilter = ['d', 'aria-label', 'transform'];
-  const painted = () => requestAnimationFrame(() => {
+  const painted = () => requestAnimationFrame(() => requestAnimationFrame(() => {
     const channel = new MessageChannel();
     channel.port1.onmessage = () => { window.changed = performance.now(); };
     channel.port2.postMessage(null);
-  });
+  }));
   // Where a still stands, Plotly later draws the same below it: nothing that is seen changes.
   const seen = ({ target, type, oldValue }) => {
     if (type === 'characterData' && oldValue === target.data) return false;
     const element = target.nodeType === Node.ELEMENT_NODE ? target : target.parentElement;
-    const figure = element?.closest('[data-figure]');
+    if (!element?.isConnected) return false;  // what Plotly took out below a still
+    const figure = element.closest('[data-figure]');
     return !figure?.still || element.closest('.still');
   };
   const texts = { characterData: true, characterDataOldValue: true };
