@@ -225,22 +225,22 @@ def _sweep(scenario: Scenario) -> None:
 
 
 def _take_away(scenario: Scenario) -> None:
-    """The numbers of the scenario of the sidebar as files."""
+    """The numbers of the scenario of the sidebar as files, each made when it is asked for."""
     st.markdown("## The numbers of this scenario, as files")
     try:
         sizing = solve(scenario)
     except RefusedError:
         return
     files = (
-        ("Result, JSON", result_json(sizing), "result.json", "application/json"),
-        ("Result, CSV", result_csv(sizing), "result.csv", "text/csv"),
-        ("Curves, JSON", curves_json(sizing), "curves.json", "application/json"),
-        ("Curve over L, CSV", context_csv(sizing), "over-context.csv", "text/csv"),
-        ("Curve over r, CSV", ratio_csv(sizing), "over-ratio.csv", "text/csv"),
+        ("Result, JSON", result_json, "result.json", "application/json"),
+        ("Result, CSV", result_csv, "result.csv", "text/csv"),
+        ("Curves, JSON", curves_json, "curves.json", "application/json"),
+        ("Curve over L, CSV", context_csv, "over-context.csv", "text/csv"),
+        ("Curve over r, CSV", ratio_csv, "over-ratio.csv", "text/csv"),
     )
     row = st.container(horizontal=True)
-    for title, data, name, kind in files:
-        row.download_button(title, data, name, kind, on_click="ignore")
+    for title, of, name, kind in files:
+        row.download_button(title, partial(of, sizing), name, kind, on_click="ignore")
 
 
 show_page("Compare", show_compare)

@@ -157,9 +157,10 @@ def test_sweep_figure_draws_the_grid_the_ridge_and_the_own_point() -> None:
     drawn = [(ratio, exact) for ratio, exact in zip(traces["r*"]["y"], found.ridge or (), strict=True) if ratio]
     assert drawn
     assert all(ratio == pytest.approx(exact, rel=1e-4) for ratio, exact in drawn)
-    assert (traces["marks"]["x"], traces["marks"]["y"]) == ([9216], [0.9])
+    dot = next(note for note in figure["layout"]["annotations"] if note["text"] == "●")
+    assert (10 ** dot["x"], 10 ** dot["y"]) == (pytest.approx(9216), pytest.approx(0.9))
     words = [label["text"] for label in figure["layout"]["annotations"]]
-    assert words == ["now, L 9,216, r 0.9: <b>51 run</b>", "r*, the balance ratio"]
+    assert words == ["●", "now, L 9,216, r 0.9: <b>51 run</b>", "r*, the balance ratio"]
 
 
 SHORT: list[tuple[SweepInput, tuple[Any, ...], SweepInput, tuple[Any, ...]]] = [

@@ -20,7 +20,7 @@ function plotly(url) {
   return library;
 }
 
-const NUMBERS = new Set(["x", "y", "customdata"]); // long, and without colours
+const NUMBERS = new Set(["x", "y", "z", "customdata"]); // long, and without colours
 
 // Colour names ("@state") become the colours of the palette that fits the page's background.
 function painted(value, palette) {
@@ -106,10 +106,13 @@ function draw(root, name) {
   element.hand.drawn(figure.hand, data.headline, figure.data[0]?.z, take);
 }
 
+// Whether Plotly has something to draw that can be seen: what is folded away is drawn when it is unfolded (refit).
+const isWaiting = (element) => element.pending && element.checkVisibility();
+
 // What Plotly has not drawn yet, it draws: for zoom, hover and the pictures that are saved.
 function plotNow(element) {
   const Plotly = window.Plotly;
-  if (!Plotly || !element.pending) return;
+  if (!Plotly || !isWaiting(element)) return;
   const first = !element.synced, drawn = element.drawn;
   element.pending = false;
   element.synced = drawn;
@@ -137,21 +140,24 @@ function withoutStill(root) {
 }
 
 function plotNext(root) {
-  const waiting = [...root.children].filter((element) => element.pending);
+  const waiting = [...root.children].filter(isWaiting);
   if (!waiting.length || !window.Plotly || !root.isConnected) return;
   plotNow(waiting[0]);
   root.calming = setTimeout(() => CALM(() => plotNext(root)));
 }
 
-// A figure follows its frame: the window changes it, and the sidebar when it goes.
+// A figure follows its frame: the window changes it, the sidebar when it goes, and a fold.
 function refit(root) {
   for (const element of root.children) {
     const wide = element.clientWidth;
-    if (!element.drawn || !wide || Math.abs(element.wide - wide) <= 1) continue;
-    element.wide = wide;
-    if (element.still?.isConnected) drawStill(element, element.drawn, wide);
-    if (element.synced) window.Plotly.relayout(element, { width: wide });
-    element.hand?.redrawn();
+    if (!element.drawn || !wide) continue;
+    if (Math.abs(element.wide - wide) > 1) {
+      element.wide = wide;
+      if (element.still?.isConnected) drawStill(element, element.drawn, wide);
+      if (element.synced) window.Plotly.relayout(element, { width: wide });
+      element.hand?.redrawn();
+    }
+    if (!element.still?.isConnected) plotNow(element);
   }
 }
 

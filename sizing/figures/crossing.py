@@ -15,6 +15,7 @@ from sizing.basics.units import count, ratio_text, requests_text, tokens_text
 from sizing.engine.split import Split
 from sizing.figures.placement import Frame, Ground, Spot
 from sizing.figures.theme import (
+    DOT,
     OWN,
     Figure,
     Label,
@@ -25,6 +26,7 @@ from sizing.figures.theme import (
     layout,
     line,
     log_ticks,
+    own_dot,
     placed,
     points,
     requests_axis,
@@ -37,7 +39,6 @@ HEIGHT = 510
 CAPS = {"requests asked": "--max-running-requests binds", "estimate": "the engine's estimate binds"}
 CHARACTERS = 185  # of a line of inputs at the narrowest main column (1440 px with the sidebar open)
 FEW = 5  # requests; a clamp below it leaves no room under the lines
-DOT = 22  # [px] size of the user's dot, which is a letter
 ROW = 18  # [px] of words
 LINE_OFF = 5  # [px] from a level line to its label: half the widest line, and a little
 UNIFIED = "unified memory"
@@ -236,7 +237,7 @@ def _own_line(sizing: Sizing) -> Figure:
 def _own_dot(sizing: Sizing, shown: Split, low: float) -> Figure:
     """What runs at the user's L."""
     x, y = math.log10(sizing.scenario.L), math.log10(max(shown.runs, low))
-    return text("●", x=x, y=y, size=DOT) | {"yanchor": "middle", "name": OWN}
+    return own_dot(x, y)
 
 
 def _hover(curve: ContextCurve, low: float) -> Figure:

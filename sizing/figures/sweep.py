@@ -20,8 +20,8 @@ from sizing.figures.theme import (
     inputs,
     layout,
     line,
+    own_dot,
     placed,
-    points,
     requests_axis,
     solved_as,
     source_axis,
@@ -80,10 +80,9 @@ def sweep_figure(sizing: Sizing, x: Axis, y: Axis) -> Figure:
     if own and _is_short(x) and _is_short(y):
         _outline(figure, found, *own)
     elif own:
-        across, up = _value(x, x.values[own[0]]), _value(y, y.values[own[1]])
-        data.append(points([across], [up], ["circle"]))
         at = _serial(x, own[0]), _serial(y, own[1])
         ground.point(*at, MARK)
+        figure["annotations"].append(own_dot(*at, shadow="auto"))  # a rim, which lifts it off the cells
         figure["annotations"].append(_beside(ground, found, _own_words(found, *own), [at], own=True))
     figure["annotations"] += _ridge_label(found, own, ground)
     if _is_short(x) and _is_short(y):

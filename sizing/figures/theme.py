@@ -78,6 +78,7 @@ FONT = "Source Sans, Source Sans Pro, DejaVu Sans, Arial, sans-serif"
 SMALL, NORMAL, LARGE = 12, 13, 17
 SEPARATOR = " · "
 GOES_ON = " "  # at the end of a line whose piece goes on in the next
+DOT = 22  # [px] size of the user's dot, which is a letter
 OWN = "own"  # the name of shapes and annotations that stand for the input that is set (hand.py)
 TITLE_HEIGHT = 34  # [px] from the top edge to the title's foot
 LINE_HEIGHT = 17  # [px] of the small lines under a title
@@ -228,6 +229,14 @@ def labels(found: list[Label]) -> Figure:
 def text(words: str, *, x: float, y: float, color: str = "@ink", size: int = NORMAL, **more: Any) -> Figure:
     """A label without an arrow that may stand on a ground of its own."""
     return {"text": words, "x": x, "y": y, "showarrow": False, "font": {"color": color, "size": size}} | more
+
+
+def own_dot(x: float, y: float, **font: Any) -> Figure:
+    """Where the deployment stands, as the axes count annotations: a letter, which Plotly moves without a new drawing of
+    all else, as it would for a marker.
+    """
+    dot = text("●", x=x, y=y, size=DOT)
+    return dot | {"font": dot["font"] | font, "yanchor": "middle", "name": OWN}
 
 
 class Wanted(NamedTuple):
