@@ -161,16 +161,19 @@ function refit(root) {
   }
 }
 
-// What the sliders of the sidebar say while they are dragged: Streamlit itself hears of it at the end.
+// What the sliders of the sidebar say while a reader moves them, who then has the focus there: Streamlit itself hears of
+// it at the end. It also sets them by itself, to where they stood a moment ago too.
 function followSliders(root) {
   const sidebar = document.querySelector('[data-testid="stSidebar"]');
   const watch = new MutationObserver((changes) => {
-    for (const { target } of changes) {
+    for (const { target, oldValue } of changes) {
+      const words = target.getAttribute("aria-valuetext");
+      if (target !== document.activeElement || words === oldValue) continue;
       const input = target.closest('[class*="st-key-"]')?.className.match(/st-key-(\w+?)(_slider_\d+)?(?=\s|$)/)?.[1];
-      for (const element of root.children) element.hand?.follow(input, target.getAttribute("aria-valuetext"));
+      for (const element of root.children) element.hand?.follow(input, words);
     }
   });
-  if (sidebar) watch.observe(sidebar, { attributes: true, attributeFilter: ["aria-valuetext"], subtree: true });
+  if (sidebar) watch.observe(sidebar, { attributes: true, attributeFilter: ["aria-valuetext"], attributeOldValue: true, subtree: true });
   return watch;
 }
 
