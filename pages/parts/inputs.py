@@ -10,7 +10,6 @@ identity, so another default makes no new widget and takes nothing away.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import cache
 from types import SimpleNamespace
 from typing import Any, NamedTuple, get_args
 
@@ -19,7 +18,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts import state
 from pages.parts.blocks import plain
-from sizing.answers.curves import L_HIGH, L_LOW
+from sizing.answers.curves import L_HIGH, L_LOW, stepped_lengths
 from sizing.basics.numeric import divisors
 from sizing.basics.units import count, tokens_from_text
 from sizing.bootlog.pasted import EXAMPLE, settle
@@ -250,20 +249,13 @@ def _whole(name: str) -> int:
     return value if isinstance(value, int) else 0
 
 
-@cache
-def context_notches() -> tuple[int, ...]:
-    """The stops of the L slider [tokens]: eight to each doubling from 256 to 1M."""
-    starts = [L_LOW * 2**octave for octave in range((L_HIGH // L_LOW).bit_length() - 1)]
-    return (*(start * (OCTAVE + step) // OCTAVE for start in starts for step in range(OCTAVE)), L_HIGH)
-
-
 def _context(name: str) -> None:
     """L twice: a logarithmic slider to explore and a box to type an exact number."""
     stands = state.boxed(name)
     typed = _typed_length(stands)
-    if typed is not None and typed not in context_notches():
+    if typed is not None and typed not in stepped_lengths(OCTAVE):
         state.note("L_typed", typed)  # stays a stop of the slider, or the slider would be a new one at each move
-    notches = sorted({*context_notches(), state.noted("L_typed", L_LOW)})
+    notches = sorted({*stepped_lengths(OCTAVE), state.noted("L_typed", L_LOW)})
     if typed is not None and state.noted(_slider_key()) != typed:
         state.new_slider()
     st.select_slider(

@@ -1,5 +1,7 @@
 """The same rules over arrays: requests against L at a given split, and against r at a given L."""
 
+import math
+from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +76,18 @@ def context_grid(split: Split, points: int = 121) -> Integers:
 @cache
 def _even_lengths(points: int) -> Integers:
     return np.rint(np.geomspace(L_LOW, L_HIGH, points)).astype(np.int64)
+
+
+@cache
+def stepped_lengths(steps: int) -> tuple[int, ...]:
+    """Context lengths [tokens] from 256 to 1M, `steps` to each doubling, evenly spaced within it."""
+    starts = [L_LOW * 2**octave for octave in range((L_HIGH // L_LOW).bit_length() - 1)]
+    return (*(start * (steps + step) // steps for start in starts for step in range(steps)), L_HIGH)
+
+
+def stepped_end(end: float, rounded: Callable[[float], int]) -> float:
+    """The end of an axis of ratios [-] in thirds of a decade, so that it stands still while L moves a little."""
+    return float(10 ** (rounded(math.log10(end) * 3) / 3))
 
 
 def ratio_grid(low: float, high: float, *marks: float, points: int = 121) -> Reals:

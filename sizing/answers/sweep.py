@@ -5,6 +5,7 @@ other input decides more than one number (S, the bytes, which rules apply): each
 own, solved over the whole other axis at once.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
@@ -13,7 +14,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.band import for_flags
-from sizing.answers.curves import L_HIGH, L_LOW
+from sizing.answers.curves import L_HIGH, L_LOW, stepped_end, stepped_lengths
 from sizing.answers.optimum import r_star
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.frames import REQUESTS, frame_of
@@ -52,7 +53,8 @@ CATEGORIES: dict[str, tuple[str, ...]] = {
 # Neither a check of the scenario nor a byte of it depends on these: a copy stands for a whole new reading.
 COPIED = ("D", "max_running_requests", "page_size")
 
-POINTS = 200  # values on an axis where none are given
+POINTS = 200  # values on an axis where none are given, about
+DOUBLINGS = (L_HIGH // L_LOW).bit_length() - 1  # from one end of an axis of L to the other
 REACH = 40  # an axis of ratios goes this many times below and above what is set and r*
 REST_REACH = 4  # an axis of rest or of a pin goes this many times below and above what is set
 DRAFTS = range(17)
@@ -130,7 +132,7 @@ def axis_of(scenario: Scenario, name: SweepInput, points: int = POINTS) -> Axis:
     """
     own = getattr(scenario, name)
     usual: dict[str, Callable[[], Sequence[Any]]] = {
-        "L": lambda: _whole(L_LOW, L_HIGH, points),
+        "L": lambda: stepped_lengths(max(points // DOUBLINGS, 1)),
         RATIO: lambda: _ratios(scenario, points),
         "rest_gib": lambda: [round(value, 3) for value in _around(max(own, 1), points)],
         PIN: lambda: _whole(*_edges(own or _slots(scenario)), points),
@@ -160,10 +162,10 @@ def _edges(value: float) -> tuple[float, float]:
 
 
 def _ratios(scenario: Scenario, points: int) -> list[float]:
-    """Numbers that can be typed (five digits) around the ratio that is set and r* at the scenario's L, and that r*."""
-    balanced = flag_ratio(float(r_star(rank_of(scenario), scenario.L)))
-    around = [scenario.mamba_full_memory_ratio, balanced]
-    return [balanced, *(flag_ratio(ratio) for ratio in np.geomspace(min(around) / REACH, max(around) * REACH, points))]
+    """Numbers that can be typed (five digits) around the ratio that is set and r* at the scenario's L."""
+    around = [scenario.mamba_full_memory_ratio, flag_ratio(float(r_star(rank_of(scenario), scenario.L)))]
+    low, high = stepped_end(min(around) / REACH, math.floor), stepped_end(max(around) * REACH, math.ceil)
+    return [flag_ratio(ratio) for ratio in np.geomspace(low, high, points)]
 
 
 def _slots(scenario: Scenario) -> int:

@@ -1,13 +1,12 @@
 """Figure 2: requests against the ratio r at the user's L, with the peak and its plateau."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from sizing.answers.band import at_low_end
-from sizing.answers.curves import Integers, RatioCurve, Reals, over_ratio, ratio_grid
+from sizing.answers.curves import Integers, RatioCurve, Reals, over_ratio, ratio_grid, stepped_end
 from sizing.answers.solve import Sizing
 from sizing.answers.unified_curves import unified_over_ratio
 from sizing.basics.units import count, flag_ratio, ratio_range_text, ratio_text
@@ -119,12 +118,7 @@ def _ends(marked: dict[str, float]) -> tuple[float, float]:
     still = [ratio for name, ratio in marked.items() if name != "now"] or [DEFAULT_RATIO]
     near = [marked["now"]] if "now" in marked else still
     low, high = min(*still, near[0] * NEAR) / REACH, max(*still, near[0] / NEAR) * REACH
-    return _stepped(low, math.floor), _stepped(high, math.ceil)
-
-
-def _stepped(end: float, rounded: Callable[[float], int]) -> float:
-    """The end of the axis in thirds of a decade, so that it stands still while L moves a little."""
-    return float(10 ** (rounded(math.log10(end) * 3) / 3))
+    return stepped_end(low, math.floor), stepped_end(high, math.ceil)
 
 
 def _below(requests: Any, top: float) -> Any:
