@@ -6,10 +6,10 @@ from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.alternatives import Way, ways
 from sizing.answers.carrying_settings import Setting, Want, setting_of
-from sizing.answers.solve import solve
+from sizing.answers.solve import refuse_without_attention
 from sizing.answers.target import most_of, spared_most
-from sizing.engine.rank import pin_rank, rank_of
-from sizing.engine.split import Split
+from sizing.engine.pools import pools_from_slots, running
+from sizing.engine.rank import pin_rank, rank_as_set, rank_of
 from sizing.scenario.inputs import Scenario
 
 
@@ -54,6 +54,7 @@ def _carrying(way: Way, wants: tuple[Want, ...]) -> CarryingWay | None:
     setting = setting_of(way.scenario, wants)
     if setting is None:
         return None
+    refuse_without_attention(way.scenario)
     first, *others = wants
     most = most_of(way.scenario, pin_rank(rank_of(way.scenario)), wants, 0)
     most = max(spared_most(way.scenario, wants, 0, most), first.requests)
@@ -64,5 +65,6 @@ def _carrying(way: Way, wants: tuple[Want, ...]) -> CarryingWay | None:
 
 def _runs(setting: Setting, want: Want) -> int:
     """What the setting runs of the want's length [requests of the deployment]."""
-    there = solve(setting.scenario.model_copy(update={"L": want.L}))
-    return there.now.runs * there.scenario.attn_dp_size if isinstance(there.now, Split) else 0
+    rank = rank_as_set(setting.scenario)
+    pools = pools_from_slots(rank, setting.slots)
+    return int(running(pools, want.L)) * setting.scenario.attn_dp_size
