@@ -56,8 +56,9 @@ def _carrying(way: Way, wants: tuple[Want, ...]) -> CarryingWay | None:
         return None
     refuse_without_attention(way.scenario)
     first, *others = wants
-    most = most_of(way.scenario, pin_rank(rank_of(way.scenario)), wants, 0)
-    most = max(spared_most(way.scenario, wants, 0, most), first.requests)
+    rank = pin_rank(rank_of(way.scenario))
+    most = spared_most(way.scenario, rank, wants, 0, most_of(way.scenario, rank, wants, 0))
+    most = max(most, first.requests)
     widest = setting_of(way.scenario, (first.model_copy(update={"requests": most}), *others))
     assert widest is not None, "the most that fits has a setting"
     return CarryingWay(way=way, setting=setting, runs=_runs(setting, first), widest=widest, most=_runs(widest, first))

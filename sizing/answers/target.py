@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from sizing.answers.alternatives import Way, ways
 from sizing.answers.band import for_flags
@@ -59,6 +59,8 @@ class Row(BaseModel):
     most: tuple[int, ...]
     """For each want, the most requests [of the deployment] of its L that fit while the other wants are held; 0 where
     those alone do not fit."""
+    spared: tuple[int, ...] = Field(exclude=True)
+    """The same with a slot to spare for the chunk border where fewer requests leave one: what `recommended` takes."""
     setting: Setting | None
     """None where the wants do not fit."""
     near: tuple[Near, ...]
@@ -108,7 +110,7 @@ def best_rows(answer: Answer) -> tuple[Row, ...]:
     """The deployment as it stands, then the three cheapest ways that carry the wants; where none does, the three that
     run the most.
     """
-    first = [most_spared(row, answer.wants)[0] for row in answer.rows]
+    first = [row.spared[0] for row in answer.rows]
     if answer.fitting:
         found = sorted(zip(answer.rows, first, strict=True), key=lambda row: row[0].way.cost(row[1]))
         return (answer.here, *[row for row, _ in found if row.setting and row is not answer.here][:BEST])
@@ -133,9 +135,11 @@ def nearest(answer: Answer) -> tuple[tuple[Row, Near], ...]:
 def _row(way: Way, wants: tuple[Want, ...]) -> Row:
     setting = setting_of(way.scenario, wants)
     rank = pin_rank(rank_of(way.scenario))
+    most = tuple(most_of(way.scenario, rank, wants, at) for at in range(len(wants)))
     return Row(
         way=way,
-        most=tuple(most_of(way.scenario, rank, wants, at) for at in range(len(wants))),
+        most=most,
+        spared=tuple(spared_most(way.scenario, rank, wants, at, found) for at, found in enumerate(most)),
         setting=setting,
         near=() if setting else tuple(_near(way.scenario, rank, wants)),
     )
@@ -148,22 +152,13 @@ def most_of(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], at: int) ->
     return last_that(1, top, lambda tried: fits(rank, _with(scenario, wants, (at,), requests=tried)))
 
 
-def most_spared(row: Row, wants: tuple[Want, ...]) -> tuple[int, ...]:
-    """The most of each want as in `row.most`, but with a slot to spare for the chunk border where fewer requests leave
-    one: what `recommended` takes.
-    """
-    scenario = row.way.scenario
-    return tuple(spared_most(scenario, wants, at, most) for at, most in enumerate(row.most))
-
-
-def spared_most(scenario: Scenario, wants: tuple[Want, ...], at: int, most: int) -> int:
+def spared_most(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], at: int, most: int) -> int:
     """The most of one want [requests of the deployment] with a slot to spare; `most` where none leaves one."""
     fewer = most - scenario.attn_dp_size
-    if fewer < 1:
+    if fewer < 1 or not rank.request_slots.spare:
         return most
-    others = [(*wants[:at], Want(L=wants[at].L, requests=tried), *wants[at + 1 :]) for tried in (most, fewer)]
-    full, less = (setting_of(scenario, tried) for tried in others)
-    return fewer if full and less and less.spare > full.spare else most
+    less, full = fits(rank, _with(scenario, wants, (at,), requests=np.array((fewer, most)), spare=True))
+    return fewer if less and not full else most
 
 
 def _near(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> Iterator[Near]:
