@@ -35,18 +35,26 @@ def last_that_holds(low: int, high: int, holds: Callable[[int], bool]) -> int:
     return low - 1 + bisect_left(range(low, high + 1), True, key=lambda value: not holds(value))
 
 
-def turning_point(low: float, high: float, holds: Callable[[float], bool]) -> tuple[float, float] | None:
+def turning_point(
+    low: float, high: float, holds: Callable[[float], bool], near: tuple[float, float] | None = None
+) -> tuple[float, float] | None:
     """The last float at which `holds` does not and the first at which it does, given that it holds from some point on;
     None where it does not even at `high`.
+
+    `near` is where it should turn: if it does, nothing outside is asked, and the answer is the same to the last bit.
 
     >>> turning_point(0, 2, lambda value: value * value >= 2)
     (1.414213562373095, 1.4142135623730951)
     """
-    if not holds(high):
+    first, last = low, high
+    if near is not None and low < near[0] and near[1] < high and holds(near[1]) and not holds(near[0]):
+        first, last = near
+    elif not holds(high):
         return None
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         if not low < middle < high:
             break
-        low, high = (low, middle) if holds(middle) else (middle, high)
+        it_holds = middle >= last or (middle > first and holds(middle))
+        low, high = (low, middle) if it_holds else (middle, high)
     return low, high
