@@ -5,6 +5,7 @@ where there is one. Source: the S table and the Caveats of compute-mamba-ratio.m
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -59,6 +60,7 @@ DEARNESS: tuple[tuple[str, Any], ...] = (
     ("kv_cache_dtype", "fp8_e4m3"),
     ("mamba_ssm_dtype", "bfloat16"),
 )
+KEPT = 4  # answers, 180 KB each: the parts of a page ask for the same one
 DCP_SIZES = tuple(2**power for power in range(1, 7) if 2**power <= MAX_DCP)
 
 
@@ -92,6 +94,7 @@ class Way(BaseModel):
         return f"{', '.join(self.flags) or 'as set'} (S = {self.S})"
 
 
+@lru_cache(maxsize=KEPT)
 def ways(scenario: Scenario) -> tuple[Way, ...]:
     """As it stands, then fewer slots per request, DCP, narrower dtypes, and these with either: for each S the way to it
     that changes least. Raises RefusedError where the flags that stand are refused.
@@ -144,8 +147,8 @@ def _narrower(resolved: Resolved) -> Iterator[dict[str, Any]]:
 def _changed(scenario: Scenario, values: dict[str, Any]) -> Way | None:
     """The way that sets such values; None where nothing differs, or an input or the engine does not allow it."""
     differs = {name: value for name, value in values.items() if getattr(scenario, name) != value}
-    other = changed(scenario, **differs)
-    if not differs or not isinstance(other, Scenario):
+    other = changed(scenario, **differs) if differs else None
+    if not isinstance(other, Scenario):
         return None
     try:
         return _way(rank_of(other).resolved, differs)

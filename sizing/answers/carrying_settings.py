@@ -124,19 +124,24 @@ def setting_of(scenario: Scenario, wants: Sequence[Want]) -> Setting | None:
 
     Raises RefusedError for flags that are refused.
     """
-    rank, needed = pin_rank(rank_of(scenario)), need_of(scenario, wants)
+    return setting_on(rank_of(scenario), wants)
+
+
+def setting_on(of_ratio: Rank, wants: Sequence[Want]) -> Setting | None:
+    """The same of a scenario whose rank by ratio is known."""
+    rank, needed = pin_rank(of_ratio), need_of(of_ratio.scenario, wants)
     spared = needed._replace(spare=True)
     if fits(rank, spared):
         needed = spared
     elif not fits(rank, needed):
         return None
     asked = None if carries(rank, needed) else int(needed.requests) * asked_divisor(rank.resolved)
-    settled = scenario.model_copy(update={"max_running_requests": asked}) if asked else scenario
-    return _setting(settled, needed, asked)
+    if asked:
+        of_ratio = rank_of(rank.scenario.model_copy(update={"max_running_requests": asked}))
+    return _setting(of_ratio, needed, asked)
 
 
-def _setting(scenario: Scenario, needed: Need, asked: int | None) -> Setting:
-    of_ratio = rank_of(scenario)
+def _setting(of_ratio: Rank, needed: Need, asked: int | None) -> Setting:
     rank = pin_rank(of_ratio)
     by_ratio = rank if of_ratio.D == rank.D else None
     low = int(rank.request_slots.slots(needed.requests))
@@ -153,7 +158,7 @@ def _setting(scenario: Scenario, needed: Need, asked: int | None) -> Setting:
     by_pin = values["split"] == "pin"
     tokens = int(pools_from_slots(beside_pin(rank) if by_pin else rank, slots).kv_tokens)
     return Setting(
-        scenario=scenario.model_copy(update=values),
+        scenario=rank.scenario.model_copy(update=values),
         requests=int(needed.requests),
         slots_low=low + spare,
         slots_high=high,

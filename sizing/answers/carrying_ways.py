@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.alternatives import Way, ways
-from sizing.answers.carrying_settings import Setting, Want, setting_of
+from sizing.answers.carrying_settings import Setting, Want, setting_on
 from sizing.answers.solve import refuse_without_attention
 from sizing.answers.target import most_of, spared_most
 from sizing.engine.pools import pools_from_slots, running
-from sizing.engine.rank import pin_rank, rank_as_set, rank_of
+from sizing.engine.rank import pin_rank, rank_as_set, rank_from
 from sizing.scenario.inputs import Scenario
 
 
@@ -51,15 +51,16 @@ def carrying_ways(scenario: Scenario, wants: Sequence[Want]) -> tuple[CarryingWa
 
 
 def _carrying(way: Way, wants: tuple[Want, ...]) -> CarryingWay | None:
-    setting = setting_of(way.scenario, wants)
+    of_ratio = rank_from(way.resolved)
+    setting = setting_on(of_ratio, wants)
     if setting is None:
         return None
     refuse_without_attention(way.scenario)
     first, *others = wants
-    rank = pin_rank(rank_of(way.scenario))
-    most = spared_most(way.scenario, rank, wants, 0, most_of(way.scenario, rank, wants, 0))
+    rank = pin_rank(of_ratio)
+    most = spared_most(rank, wants, 0, most_of(rank, wants, 0))
     most = max(most, first.requests)
-    widest = setting_of(way.scenario, (first.model_copy(update={"requests": most}), *others))
+    widest = setting_on(of_ratio, (first.model_copy(update={"requests": most}), *others))
     assert widest is not None, "the most that fits has a setting"
     return CarryingWay(way=way, setting=setting, runs=_runs(setting, first), widest=widest, most=_runs(widest, first))
 
