@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from sizing.answers.optimum import carried_if_asked, last_spared, ratio_for, ratio_range
+from sizing.answers.optimum import carried_if_asked, last_spared, ratios
 from sizing.basics.numeric import Numeric
 from sizing.basics.search import last_that
 from sizing.basics.units import GIB, count, stated_ratio_text
@@ -109,7 +109,10 @@ def need_of(scenario: Scenario, wants: Sequence[Want]) -> Need:
 def fits(rank: Rank, needed: Need) -> Any:
     """Whether some split carries the need, with the request count that stands or one asked anew."""
     enough = most_slots(rank) >= rank.request_slots.slots(needed.requests, spare=needed.spare)
-    return (carries(rank, needed) & enough) | carried_if_asked(rank, needed.requests, needed.tokens, spare=needed.spare)
+    as_it_stands = carries(rank, needed) & enough
+    if not isinstance(as_it_stands, np.ndarray) and as_it_stands:
+        return True
+    return as_it_stands | carried_if_asked(rank, needed.requests, needed.tokens, spare=needed.spare)
 
 
 def carries(rank: Rank, needed: Need, slots: Numeric | None = None) -> Any:
@@ -148,8 +151,8 @@ def _setting(of_ratio: Rank, needed: Need, asked: int | None) -> Setting:
     most = int(min(rank.rest_gib * GIB / rank.slot_bytes + 1, most_slots(rank)))
     high = last_that(low, most, lambda slots: carries(rank, needed, slots))
     spare = min(rank.request_slots.spare, high - low)
-    ratio_low, ratio_high = ratio_range(by_ratio, low + spare, high)
-    ratio = ratio_for(by_ratio, low + spare, last_spared(rank, int(needed.requests), high))
+    spared = low + spare, last_spared(rank, int(needed.requests), high)
+    ratio_low, ratio_high, ratio = ratios(by_ratio, (low + spare, high), spared)
     slots, pin = low + spare, pin_from_slots(rank.resolved, low + spare)
     values: dict[str, Any] = {"split": "pin", "max_mamba_cache_size": pin}
     if pin_is_ignored(rank.resolved):

@@ -11,9 +11,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-
-from sizing.basics.numeric import Numeric
+from sizing.basics.numeric import Numeric, lesser
 from sizing.basics.units import GIB, count, rest_text, stated_ratio_text
 from sizing.engine.padding import slots_charged
 from sizing.engine.resolved import Rank
@@ -184,7 +182,7 @@ DRAFTS: dict[DraftRule, Drafts] = {
         slots=_slots_jointly,
         takes=_taken_jointly,
         formula=_formula_jointly,
-        holders=lambda rules, slots, clamp, requests: slots_charged(rules, np.minimum(requests, clamp)),
+        holders=lambda rules, slots, clamp, requests: slots_charged(rules, lesser(requests, clamp)),
         why="solves for draft states too (D / S of a slot each, 1 + D padding)",
         asks_clamp=True,
     ),
