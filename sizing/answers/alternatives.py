@@ -119,14 +119,14 @@ def _fewer_slots(scenario: Scenario, S: int) -> Iterator[Way]:
     seen = set()
     for strategy in STRATEGIES:
         for values in (strategy, strategy | SKIP):
-            way = _changed(scenario, values)
-            if way is None or way.S >= S:
+            differs = _differing(scenario, values)
+            resolved = _resolved(scenario, differs)
+            if resolved is None or resolved.S >= S:
                 continue
-            resolved = way.resolved
-            what = (resolved.strategy, resolved.radix_cache, resolved.overlap, way.S)
+            what = (resolved.strategy, resolved.radix_cache, resolved.overlap, resolved.S)
             if what not in seen:
                 seen.add(what)
-                yield way
+                yield _way(resolved, differs)
 
 
 def _narrower(resolved: Resolved) -> Iterator[dict[str, Any]]:
@@ -146,12 +146,21 @@ def _narrower(resolved: Resolved) -> Iterator[dict[str, Any]]:
 
 def _changed(scenario: Scenario, values: dict[str, Any]) -> Way | None:
     """The way that sets such values; None where nothing differs, or an input or the engine does not allow it."""
-    differs = {name: value for name, value in values.items() if getattr(scenario, name) != value}
+    differs = _differing(scenario, values)
+    resolved = _resolved(scenario, differs)
+    return None if resolved is None else _way(resolved, differs)
+
+
+def _differing(scenario: Scenario, values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if getattr(scenario, name) != value}
+
+
+def _resolved(scenario: Scenario, differs: dict[str, Any]) -> Resolved | None:
     other = changed(scenario, **differs) if differs else None
     if not isinstance(other, Scenario):
         return None
     try:
-        return _way(rank_of(other).resolved, differs)
+        return rank_of(other).resolved
     except RefusedError:
         return None
 

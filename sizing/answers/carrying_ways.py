@@ -60,11 +60,7 @@ def _carrying(way: Way, wants: tuple[Want, ...]) -> CarryingWay | None:
     rank = pin_rank(of_ratio)
     most = spared_most(rank, wants, 0, most_of(rank, wants, 0))
     most = max(most, first.requests)
-    widest = (
-        setting
-        if most == first.requests
-        else setting_on(of_ratio, (first.model_copy(update={"requests": most}), *others))
-    )
+    widest = setting_on(of_ratio, (first.model_copy(update={"requests": most}), *others))
     assert widest is not None, "the most that fits has a setting"
     return CarryingWay(way=way, setting=setting, runs=_runs(setting, first), widest=widest, most=_runs(widest, first))
 
