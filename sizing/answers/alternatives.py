@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from sizing.answers.accuracy_gates import kv_gate, ssm_gate, validate_words
 from sizing.basics.dtypes import KV_ITEMSIZE, STATE_ITEMSIZE
@@ -69,8 +69,8 @@ class Way(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    scenario: Scenario
-    resolved: Resolved = Field(exclude=True, repr=False)
+    scenario: SkipValidation[Scenario]
+    resolved: SkipValidation[Resolved] = Field(exclude=True, repr=False)
     axes: tuple[Axis, ...]
     """What differs; empty for the deployment as it stands."""
     S: int

@@ -11,7 +11,7 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from sizing.answers.optimum import carried_if_asked, last_spared, ratios
 from sizing.basics.numeric import Numeric
@@ -54,7 +54,7 @@ class Setting(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    scenario: Scenario
+    scenario: SkipValidation[Scenario]
     """The scenario with this setting put in: the pin, or where a release ignores pins the ratio."""
     requests: int
     """What must run at once [requests per rank]."""

@@ -15,7 +15,8 @@ from sizing.answers.carrying_settings import Need, Setting, Want, fits, need, ne
 from sizing.answers.optimum import most_by_state
 from sizing.basics.search import last_that
 from sizing.basics.units import GIB, count, requests_text, rest_text
-from sizing.engine.rank import pin_rank, rank_from, rank_of
+from sizing.engine.pools import pools_from_slots
+from sizing.engine.rank import asking, pin_rank, rank_from, rank_of
 from sizing.engine.resolved import Rank
 from sizing.scenario.inputs import MAX_REQUESTS, MAX_REST_GIB, Scenario
 
@@ -220,6 +221,7 @@ def _more_rest(of_ratio: Rank, wants: tuple[Want, ...], spare: bool) -> Iterator
         now + 1,
         MAX_REST_GIB * REST_STEPS,
         lambda tried: ~fits(rank._replace(rest_gib=tried / REST_STEPS), needed),
+        near=int(_rest_taken(rank, needed) / GIB * REST_STEPS),
     )
     least = (short + 1) / REST_STEPS
     if least > MAX_REST_GIB:
@@ -234,6 +236,14 @@ def _more_rest(of_ratio: Rank, wants: tuple[Want, ...], spare: bool) -> Iterator
         f"{least - scenario.rest_gib:.{REST_DIGITS}f} GiB more on every rank: a larger --mem-fraction-static where the "
         "boot log shows idle memory, else fewer weight bytes on a rank",
     )
+
+
+def _rest_taken(rank: Rank, needed: Need) -> float:
+    """What a need takes of rest if just its requests are asked for [bytes per rank]."""
+    slots = rank.request_slots.slots(needed.requests, spare=needed.spare)
+    state = pools_from_slots(asking(rank, needed.requests), slots).charged_bytes
+    pages = -(-needed.tokens // rank.logical_page)
+    return float(state + pages * rank.page_size * rank.token_bytes)
 
 
 def _more_tokens(of_ratio: Rank, wants: tuple[Want, ...], spare: bool) -> Iterator[Near]:

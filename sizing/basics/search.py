@@ -5,25 +5,34 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 PROBES = 512  # values tried in one vectorised call, as quick as few are; a search over 2**34 of them takes four calls
+NEAR = 3  # how far off what stands near may be
 HALVINGS = 80  # more than any range of floats here takes
 
 
-def last_that(low: int, high: int, holds: Callable[[Any], Any]) -> int:
+def last_that(low: int, high: int, holds: Callable[[Any], Any], near: int | None = None) -> int:
     """The last whole number from low to high for which `holds` (array in, array out), given that it holds up to some
-    point only; low - 1 where it never does.
+    point only; low - 1 where it never does. `near` is where that should be: it is looked at first.
 
     >>> last_that(1, 10_000, lambda tried: tried**2 < 1_000_000)
     999
     """
     good, bad = low - 1, high + 1
     while bad - good > 1:
-        step = max((bad - good) // (PROBES + 1), 1)
-        tried = np.arange(good + step, bad, step)[:PROBES]
+        tried, near = _probes(good, bad, near), None
         hold = int(np.count_nonzero(holds(tried)))
         good, bad = (int(tried[hold - 1]) if hold else good), (int(tried[hold]) if hold < tried.size else bad)
     return good
+
+
+def _probes(good: int, bad: int, near: int | None) -> NDArray[np.int64]:
+    """Numbers to try between two: a few around one that is near, else many all over."""
+    if near is not None and good < near < bad:
+        return np.arange(max(near - NEAR, good + 1), min(near + NEAR + 1, bad))
+    step = max((bad - good) // (PROBES + 1), 1)
+    return np.arange(good + step, bad, step)[:PROBES]
 
 
 def last_that_holds(low: int, high: int, holds: Callable[[int], bool]) -> int:
