@@ -6,6 +6,7 @@ where there is one. Source: the S table and the Caveats of compute-mamba-ratio.m
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
@@ -117,16 +118,15 @@ def ways(scenario: Scenario) -> tuple[Way, ...]:
 def _fewer_slots(scenario: Scenario, S: int) -> Iterator[Way]:
     """Every strategy and skip that the engine takes here and that holds fewer slots, once each."""
     seen = set()
-    for strategy in STRATEGIES:
-        for values in (strategy, strategy | SKIP):
-            differs = _differing(scenario, values)
-            resolved = _resolved(scenario, differs)
-            if resolved is None or resolved.S >= S:
-                continue
-            what = (resolved.strategy, resolved.radix_cache, resolved.overlap, resolved.S)
-            if what not in seen:
-                seen.add(what)
-                yield _way(resolved, differs)
+    for values in chain.from_iterable((strategy, strategy | SKIP) for strategy in STRATEGIES):
+        differs = _differing(scenario, values)
+        resolved = _resolved(scenario, differs)
+        if resolved is None or resolved.S >= S:
+            continue
+        what = (resolved.strategy, resolved.radix_cache, resolved.overlap, resolved.S)
+        if what not in seen:
+            seen.add(what)
+            yield _way(resolved, differs)
 
 
 def _narrower(resolved: Resolved) -> Iterator[dict[str, Any]]:

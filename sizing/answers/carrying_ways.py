@@ -9,7 +9,8 @@ from sizing.answers.carrying_settings import Setting, Want, setting_on
 from sizing.answers.solve import refuse_without_attention
 from sizing.answers.target import most_of, spared_most
 from sizing.engine.pools import pools_from_slots, running
-from sizing.engine.rank import pin_rank, rank_as_set, rank_from
+from sizing.engine.rank import pin_rank, rank_from, rank_of
+from sizing.engine.resolved import Rank
 from sizing.scenario.inputs import Scenario
 
 
@@ -58,15 +59,14 @@ def _carrying(way: Way, wants: tuple[Want, ...]) -> CarryingWay | None:
     refuse_without_attention(way.scenario)
     first, *others = wants
     rank = pin_rank(of_ratio)
-    most = spared_most(rank, wants, 0, most_of(rank, wants, 0))
-    most = max(most, first.requests)
-    widest = setting_on(of_ratio, (first.model_copy(update={"requests": most}), *others))
+    wider = max(spared_most(rank, wants, 0, most_of(rank, wants, 0)), first.requests)
+    widest = setting_on(of_ratio, (first.model_copy(update={"requests": wider}), *others))
     assert widest is not None, "the most that fits has a setting"
-    return CarryingWay(way=way, setting=setting, runs=_runs(setting, first), widest=widest, most=_runs(widest, first))
+    runs, most = (_runs(rank, one, first) for one in (setting, widest))
+    return CarryingWay(way=way, setting=setting, runs=runs, widest=widest, most=most)
 
 
-def _runs(setting: Setting, want: Want) -> int:
-    """What the setting runs of the want's length [requests of the deployment]."""
-    rank = rank_as_set(setting.scenario)
-    pools = pools_from_slots(rank, setting.slots)
-    return int(running(pools, want.L)) * setting.scenario.attn_dp_size
+def _runs(rank: Rank, setting: Setting, want: Want) -> int:
+    """What the setting runs of the want's length [requests of the deployment]; `rank` is the one before it is set."""
+    there = rank if setting.asked is None else pin_rank(rank_of(setting.scenario))
+    return int(running(pools_from_slots(there, setting.slots), want.L)) * rank.scenario.attn_dp_size

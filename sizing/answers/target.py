@@ -159,8 +159,8 @@ def spared_most(rank: Rank, wants: tuple[Want, ...], at: int, most: int) -> int:
     fewer = most - rank.scenario.attn_dp_size
     if fewer < 1 or not rank.request_slots.spare:
         return most
-    less, full = fits(rank, _with(rank.scenario, wants, (at,), requests=np.array((fewer, most)), spare=True))
-    return fewer if less and not full else most
+    full, less = (_with(rank.scenario, wants, (at,), requests=tried, spare=True) for tried in (most, fewer))
+    return fewer if not fits(rank, full) and fits(rank, less) else most
 
 
 def _near(of_ratio: Rank, wants: tuple[Want, ...]) -> Iterator[Near]:
