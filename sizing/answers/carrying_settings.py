@@ -19,7 +19,6 @@ from sizing.basics.search import last_that
 from sizing.basics.units import GIB, count, stated_ratio_text
 from sizing.engine import pools
 from sizing.engine.charges import slots_from_ratio
-from sizing.engine.draft_rules import drafts_of
 from sizing.engine.pools import pools_from_slots
 from sizing.engine.rank import beside_pin, pin_rank, rank_of
 from sizing.engine.requests import asked_divisor
@@ -145,19 +144,12 @@ def setting_on(of_ratio: Rank, wants: Sequence[Want]) -> Setting | None:
     return _setting(of_ratio, needed, asked)
 
 
-def _last_slots(rank: Rank, needed: Need, slots: int) -> int:
-    """About the most slots [slots per rank] that leave KV what is needed, from fewer ones: what they leave it more."""
-    kv = needed.tokens / rank.dcp_size * rank.token_bytes
-    holders = 1 + rank.D if drafts_of(rank.rules).in_every_slot else 1
-    return slots + int((pools_from_slots(rank, slots).kv_rest_bytes - kv) / (rank.slot_bytes * holders))
-
-
 def _setting(of_ratio: Rank, needed: Need, asked: int | None) -> Setting:
     rank = pin_rank(of_ratio)
     by_ratio = rank if of_ratio.D == rank.D else None
     low = int(rank.request_slots.slots(needed.requests))
     most = int(min(rank.rest_gib * GIB / rank.slot_bytes + 1, most_slots(rank)))
-    high = last_that(low, most, lambda slots: carries(rank, needed, slots), near=_last_slots(rank, needed, low))
+    high = last_that(low, most, lambda slots: carries(rank, needed, slots))
     spare = min(rank.request_slots.spare, high - low)
     spared = low + spare, last_spared(rank, int(needed.requests), high)
     ratio_low, ratio_high, ratio = ratios(by_ratio, (low + spare, high), spared)

@@ -29,7 +29,7 @@ def last_that(low: int, high: int, holds: Callable[[Any], Any], near: int | None
 
 def _probes(good: int, bad: int, near: int | None) -> NDArray[np.int64]:
     """Numbers to try between two: a few around one that is near, else many all over."""
-    if near is not None and good < near < bad:
+    if near is not None and good - NEAR < near < bad + NEAR:
         return np.arange(max(near - NEAR, good + 1), min(near + NEAR + 1, bad))
     step = max((bad - good) // (PROBES + 1), 1)
     return np.arange(good + step, bad, step)[:PROBES]
