@@ -106,10 +106,12 @@ def need_of(scenario: Scenario, wants: Sequence[Want]) -> Need:
     return need(scenario, [want.requests for want in wants], [want.L for want in wants])
 
 
-def fits(rank: Rank, needed: Need) -> Any:
-    """Whether some split carries the need, with the request count that stands or one asked anew."""
+def fits(rank: Rank, needed: Need, carried: Any = None) -> Any:
+    """Whether some split carries the need, with the request count that stands or one asked anew. `carried` is what
+    `carries` says, where that is known.
+    """
     enough = most_slots(rank) >= rank.request_slots.slots(needed.requests, spare=needed.spare)
-    as_it_stands = carries(rank, needed) & enough
+    as_it_stands = (carries(rank, needed) if carried is None else carried) & enough
     if not isinstance(as_it_stands, np.ndarray) and as_it_stands:
         return True
     return as_it_stands | carried_if_asked(rank, needed.requests, needed.tokens, spare=needed.spare)
@@ -132,16 +134,17 @@ def setting_of(scenario: Scenario, wants: Sequence[Want]) -> Setting | None:
 
 def setting_on(of_ratio: Rank, wants: Sequence[Want]) -> Setting | None:
     """The same of a scenario whose rank by ratio is known."""
-    rank, needed = pin_rank(of_ratio), need_of(of_ratio.scenario, wants)
-    spared = needed._replace(spare=True)
-    if fits(rank, spared):
-        needed = spared
-    elif not fits(rank, needed):
-        return None
-    asked = None if carries(rank, needed) else int(needed.requests) * asked_divisor(rank.resolved)
-    if asked:
-        of_ratio = rank_of(rank.scenario.model_copy(update={"max_running_requests": asked}))
-    return _setting(of_ratio, needed, asked)
+    rank, least = pin_rank(of_ratio), need_of(of_ratio.scenario, wants)
+    for needed in (least._replace(spare=True), least):
+        carried = carries(rank, needed)
+        if not fits(rank, needed, carried):
+            continue
+        if carried:
+            return _setting(of_ratio, needed, None)
+        asked = int(needed.requests) * asked_divisor(rank.resolved)
+        there = rank_of(rank.scenario.model_copy(update={"max_running_requests": asked}))
+        return _setting(there, needed, asked)
+    return None
 
 
 def _setting(of_ratio: Rank, needed: Need, asked: int | None) -> Setting:
