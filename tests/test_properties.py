@@ -19,10 +19,12 @@ from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.units import GIB, flag_ratio, ratio_text
 from sizing.cli.main import main
 from sizing.engine.charges import minimum_rest_gib, slots_from_ratio
+from sizing.engine.draft_rules import DRAFTS, drafts_of
 from sizing.engine.pools import pools_from_slots
-from sizing.engine.rank import rank_of
+from sizing.engine.rank import pin_rank, rank_of
 from sizing.engine.resolve import resolution
-from sizing.engine.slots import most_slots, slots_unpinned
+from sizing.engine.resolved import Rank
+from sizing.engine.slots import LEAST_RATIO, most_slots, ratios_around, slots_unpinned
 from sizing.engine.split import solve_split
 from sizing.exchange.link import from_query, to_query
 from sizing.releases.rules import LATEST, RELEASES, Release, rules_of
@@ -331,6 +333,33 @@ def test_least_rest_is_the_least(scenario: Scenario, ratio: float) -> None:
     least = minimum_rest_gib(rank, ratio)
     above, below = (rank._replace(rest_gib=least * (1 + by)) for by in (1e-9, -1e-9))
     assert slots_from_ratio(above, ratio) >= rank.S > slots_from_ratio(below, ratio)
+
+
+def halved(rank: Rank, slots: int) -> tuple[float, float]:
+    """The ratios around K = `slots` by halving alone, with every number in between tried."""
+    low, high = math.log(LEAST_RATIO), math.log(MAX_RATIO)
+    if slots_from_ratio(rank, math.exp(high)) < slots:
+        return math.exp(high), math.exp(high)
+    while low < (middle := (low + high) / 2) < high and high - low > 1e-22:
+        low, high = (low, middle) if slots_from_ratio(rank, math.exp(middle)) >= slots else (middle, high)
+    return math.exp(low), min(math.exp(high), MAX_RATIO)
+
+
+@given(scenarios(), st.lists(st.floats(0, 1.01), min_size=8, max_size=8))
+@examples(100)
+def test_the_ratio_of_a_slot_is_that_of_plain_halving(scenario: Scenario, parts: list[float]) -> None:
+    """To the last bit, for few slots as for many and where no ratio gives them; a dozen numbers tried are enough."""
+    by_ratio = rank_of(scenario)
+    for rank in (by_ratio, pin_rank(by_ratio)):
+        most = max(int(slots_from_ratio(rank, MAX_RATIO)), 1)
+        for slots in (-2, 1, most + 1, *(round(most * part) for part in parts), *(round(most**part) for part in parts)):
+            rule = drafts_of(rank.rules)
+            counted = mock.Mock(wraps=rule.slots)
+            with mock.patch.dict(DRAFTS, {rank.rules.drafts: rule._replace(slots=counted)}):
+                found = ratios_around(rank, slots)
+            assert found == halved(rank, slots)
+            if 1 <= slots <= most and found[1] < 0.5:
+                assert counted.call_count < 20
 
 
 @given(scenarios())

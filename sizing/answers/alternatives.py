@@ -5,9 +5,11 @@ where there is one. Source: the S table and the Caveats of compute-mamba-ratio.m
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
+from itertools import chain
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from sizing.answers.accuracy_gates import kv_gate, ssm_gate, validate_words
 from sizing.basics.dtypes import KV_ITEMSIZE, STATE_ITEMSIZE
@@ -59,6 +61,7 @@ DEARNESS: tuple[tuple[str, Any], ...] = (
     ("kv_cache_dtype", "fp8_e4m3"),
     ("mamba_ssm_dtype", "bfloat16"),
 )
+KEPT = 4  # answers, 180 KB each: the parts of a page ask for the same one
 DCP_SIZES = tuple(2**power for power in range(1, 7) if 2**power <= MAX_DCP)
 
 
@@ -67,8 +70,8 @@ class Way(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    scenario: Scenario
-    resolved: Resolved = Field(exclude=True, repr=False)
+    scenario: SkipValidation[Scenario]
+    resolved: SkipValidation[Resolved] = Field(exclude=True, repr=False)
     axes: tuple[Axis, ...]
     """What differs; empty for the deployment as it stands."""
     S: int
@@ -92,6 +95,7 @@ class Way(BaseModel):
         return f"{', '.join(self.flags) or 'as set'} (S = {self.S})"
 
 
+@lru_cache(maxsize=KEPT)
 def ways(scenario: Scenario) -> tuple[Way, ...]:
     """As it stands, then fewer slots per request, DCP, narrower dtypes, and these with either: for each S the way to it
     that changes least. Raises RefusedError where the flags that stand are refused.
@@ -114,16 +118,15 @@ def ways(scenario: Scenario) -> tuple[Way, ...]:
 def _fewer_slots(scenario: Scenario, S: int) -> Iterator[Way]:
     """Every strategy and skip that the engine takes here and that holds fewer slots, once each."""
     seen = set()
-    for strategy in STRATEGIES:
-        for values in (strategy, strategy | SKIP):
-            way = _changed(scenario, values)
-            if way is None or way.S >= S:
-                continue
-            resolved = way.resolved
-            what = (resolved.strategy, resolved.radix_cache, resolved.overlap, way.S)
-            if what not in seen:
-                seen.add(what)
-                yield way
+    for values in chain.from_iterable((strategy, strategy | SKIP) for strategy in STRATEGIES):
+        differs = _differing(scenario, values)
+        resolved = _resolved(scenario, differs)
+        if resolved is None or resolved.S >= S:
+            continue
+        what = (resolved.strategy, resolved.radix_cache, resolved.overlap, resolved.S)
+        if what not in seen:
+            seen.add(what)
+            yield _way(resolved, differs)
 
 
 def _narrower(resolved: Resolved) -> Iterator[dict[str, Any]]:
@@ -143,12 +146,21 @@ def _narrower(resolved: Resolved) -> Iterator[dict[str, Any]]:
 
 def _changed(scenario: Scenario, values: dict[str, Any]) -> Way | None:
     """The way that sets such values; None where nothing differs, or an input or the engine does not allow it."""
-    differs = {name: value for name, value in values.items() if getattr(scenario, name) != value}
-    other = changed(scenario, **differs)
-    if not differs or not isinstance(other, Scenario):
+    differs = _differing(scenario, values)
+    resolved = _resolved(scenario, differs)
+    return None if resolved is None else _way(resolved, differs)
+
+
+def _differing(scenario: Scenario, values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if getattr(scenario, name) != value}
+
+
+def _resolved(scenario: Scenario, differs: dict[str, Any]) -> Resolved | None:
+    other = changed(scenario, **differs) if differs else None
+    if not isinstance(other, Scenario):
         return None
     try:
-        return _way(rank_of(other).resolved, differs)
+        return rank_of(other).resolved
     except RefusedError:
         return None
 

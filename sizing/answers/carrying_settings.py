@@ -11,9 +11,9 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
-from sizing.answers.optimum import carried_if_asked, last_spared, ratio_for, ratio_range
+from sizing.answers.optimum import carried_if_asked, last_spared, ratios
 from sizing.basics.numeric import Numeric
 from sizing.basics.search import last_that
 from sizing.basics.units import GIB, count, stated_ratio_text
@@ -54,7 +54,7 @@ class Setting(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    scenario: Scenario
+    scenario: SkipValidation[Scenario]
     """The scenario with this setting put in: the pin, or where a release ignores pins the ratio."""
     requests: int
     """What must run at once [requests per rank]."""
@@ -106,10 +106,15 @@ def need_of(scenario: Scenario, wants: Sequence[Want]) -> Need:
     return need(scenario, [want.requests for want in wants], [want.L for want in wants])
 
 
-def fits(rank: Rank, needed: Need) -> Any:
-    """Whether some split carries the need, with the request count that stands or one asked anew."""
+def fits(rank: Rank, needed: Need, carried: Any = None) -> Any:
+    """Whether some split carries the need, with the request count that stands or one asked anew. `carried` is what
+    `carries` says, where that is known.
+    """
     enough = most_slots(rank) >= rank.request_slots.slots(needed.requests, spare=needed.spare)
-    return (carries(rank, needed) & enough) | carried_if_asked(rank, needed.requests, needed.tokens, spare=needed.spare)
+    as_it_stands = (carries(rank, needed) if carried is None else carried) & enough
+    if not isinstance(as_it_stands, np.ndarray) and as_it_stands:
+        return True
+    return as_it_stands | carried_if_asked(rank, needed.requests, needed.tokens, spare=needed.spare)
 
 
 def carries(rank: Rank, needed: Need, slots: Numeric | None = None) -> Any:
@@ -124,27 +129,33 @@ def setting_of(scenario: Scenario, wants: Sequence[Want]) -> Setting | None:
 
     Raises RefusedError for flags that are refused.
     """
-    rank, needed = pin_rank(rank_of(scenario)), need_of(scenario, wants)
-    spared = needed._replace(spare=True)
-    if fits(rank, spared):
-        needed = spared
-    elif not fits(rank, needed):
-        return None
-    asked = None if carries(rank, needed) else int(needed.requests) * asked_divisor(rank.resolved)
-    settled = scenario.model_copy(update={"max_running_requests": asked}) if asked else scenario
-    return _setting(settled, needed, asked)
+    return setting_on(rank_of(scenario), wants)
 
 
-def _setting(scenario: Scenario, needed: Need, asked: int | None) -> Setting:
-    of_ratio = rank_of(scenario)
+def setting_on(of_ratio: Rank, wants: Sequence[Want]) -> Setting | None:
+    """The same of a scenario whose rank by ratio is known."""
+    rank, least = pin_rank(of_ratio), need_of(of_ratio.scenario, wants)
+    for needed in (least._replace(spare=True), least):
+        carried = carries(rank, needed)
+        if not fits(rank, needed, carried):
+            continue
+        if carried:
+            return _setting(of_ratio, needed, None)
+        asked = int(needed.requests) * asked_divisor(rank.resolved)
+        there = rank_of(rank.scenario.model_copy(update={"max_running_requests": asked}))
+        return _setting(there, needed, asked)
+    return None
+
+
+def _setting(of_ratio: Rank, needed: Need, asked: int | None) -> Setting:
     rank = pin_rank(of_ratio)
     by_ratio = rank if of_ratio.D == rank.D else None
     low = int(rank.request_slots.slots(needed.requests))
     most = int(min(rank.rest_gib * GIB / rank.slot_bytes + 1, most_slots(rank)))
     high = last_that(low, most, lambda slots: carries(rank, needed, slots))
     spare = min(rank.request_slots.spare, high - low)
-    ratio_low, ratio_high = ratio_range(by_ratio, low + spare, high)
-    ratio = ratio_for(by_ratio, low + spare, last_spared(rank, int(needed.requests), high))
+    spared = low + spare, last_spared(rank, int(needed.requests), high)
+    ratio_low, ratio_high, ratio = ratios(by_ratio, (low + spare, high), spared)
     slots, pin = low + spare, pin_from_slots(rank.resolved, low + spare)
     values: dict[str, Any] = {"split": "pin", "max_mamba_cache_size": pin}
     if pin_is_ignored(rank.resolved):
@@ -153,7 +164,7 @@ def _setting(scenario: Scenario, needed: Need, asked: int | None) -> Setting:
     by_pin = values["split"] == "pin"
     tokens = int(pools_from_slots(beside_pin(rank) if by_pin else rank, slots).kv_tokens)
     return Setting(
-        scenario=scenario.model_copy(update=values),
+        scenario=rank.scenario.model_copy(update=values),
         requests=int(needed.requests),
         slots_low=low + spare,
         slots_high=high,

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.alternatives import Way, ways
-from sizing.answers.carrying_settings import Setting, Want, setting_of
-from sizing.answers.solve import solve
+from sizing.answers.carrying_settings import Setting, Want, setting_on
+from sizing.answers.solve import refuse_without_attention
 from sizing.answers.target import most_of, spared_most
-from sizing.engine.rank import pin_rank, rank_of
-from sizing.engine.split import Split
+from sizing.engine.pools import pools_from_slots, running
+from sizing.engine.rank import pin_rank, rank_from, rank_of
+from sizing.engine.resolved import Rank
 from sizing.scenario.inputs import Scenario
 
 
@@ -51,18 +52,21 @@ def carrying_ways(scenario: Scenario, wants: Sequence[Want]) -> tuple[CarryingWa
 
 
 def _carrying(way: Way, wants: tuple[Want, ...]) -> CarryingWay | None:
-    setting = setting_of(way.scenario, wants)
+    of_ratio = rank_from(way.resolved)
+    setting = setting_on(of_ratio, wants)
     if setting is None:
         return None
+    refuse_without_attention(way.scenario)
     first, *others = wants
-    most = most_of(way.scenario, pin_rank(rank_of(way.scenario)), wants, 0)
-    most = max(spared_most(way.scenario, wants, 0, most), first.requests)
-    widest = setting_of(way.scenario, (first.model_copy(update={"requests": most}), *others))
+    rank = pin_rank(of_ratio)
+    wider = max(spared_most(rank, wants, 0, most_of(rank, wants, 0)), first.requests)
+    widest = setting_on(of_ratio, (first.model_copy(update={"requests": wider}), *others))
     assert widest is not None, "the most that fits has a setting"
-    return CarryingWay(way=way, setting=setting, runs=_runs(setting, first), widest=widest, most=_runs(widest, first))
+    runs, most = (_runs(rank, one, first) for one in (setting, widest))
+    return CarryingWay(way=way, setting=setting, runs=runs, widest=widest, most=most)
 
 
-def _runs(setting: Setting, want: Want) -> int:
-    """What the setting runs of the want's length [requests of the deployment]."""
-    there = solve(setting.scenario.model_copy(update={"L": want.L}))
-    return there.now.runs * there.scenario.attn_dp_size if isinstance(there.now, Split) else 0
+def _runs(rank: Rank, setting: Setting, want: Want) -> int:
+    """What the setting runs of the want's length [requests of the deployment]; `rank` is the one before it is set."""
+    there = rank if setting.asked is None else pin_rank(rank_of(setting.scenario))
+    return int(running(pools_from_slots(there, setting.slots), want.L)) * rank.scenario.attn_dp_size

@@ -7,7 +7,8 @@ All at one length, C requests need KV of C x L tokens; for real traffic sizing/t
 """
 
 from collections.abc import Callable
-from typing import Any
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,14 +83,15 @@ def best_split(rank: Rank, need: Need | None = None, liked: float | None = None)
         most = min(most, rank.request_slots.slots(unspared) - 1)
     high = last_that(low, most, lambda slots: carries(pools_from_slots(rank, slots), runs, tokens))
     by_ratio = rank if of_ratio.D == rank.D else None
-    ratio_low, ratio_high = ratio_range(by_ratio, low, high)
+    spared = low + spare, last_spared(rank, runs, high)
+    ratio_low, ratio_high, ratio = ratios(by_ratio, (low, high), spared, liked)
     return Optimum(
         runs=runs,
         slots_low=low,
         slots_high=high,
         ratio_low=ratio_low,
         ratio_high=ratio_high,
-        ratio=ratio_for(by_ratio, low + spare, last_spared(rank, runs, high), liked),
+        ratio=ratio,
         spare=spare,
         pin=low + spare,
         unspared=unspared,
@@ -185,31 +187,40 @@ def carried_if_asked(rank: Rank, requests: Numeric, tokens: Numeric, *, spare: b
     return carries(pools_from_slots(there, slots), requests, tokens) & (most_slots(there) >= slots)
 
 
-def ratio_range(rank: Rank | None, low: int, high: int) -> tuple[float | None, float | None]:
-    """Every ratio [-] that an input takes and that gives K from `low` to `high` [slots per rank]; as `Optimum` says.
+class Ratios(NamedTuple):
+    """Ratios [-] that an input takes, as `Optimum` says; all None where none gives what is asked."""
+
+    low: float | None = None
+    high: float | None = None
+    typed: float | None = None
+
+
+def ratios(rank: Rank | None, span: tuple[int, int], spared: tuple[int, int], liked: float | None = None) -> Ratios:
+    """Every ratio [-] that gives a K of `span`, from and to [slots per rank]; and one to type that gives a K of
+    `spared`: the one that is liked if it does, else one with few digits.
 
     `rank` is None where no ratio can give what a pin gives.
     """
-    if rank is None or ratio_is_ignored(rank.resolved) or slots_from_ratio(rank, MAX_RATIO) < low:
+    if rank is None or ratio_is_ignored(rank.resolved):
+        return Ratios()
+    most, around = slots_from_ratio(rank, MAX_RATIO), cache(partial(ratios_around, rank))  # both share their ends
+    low, high = _range(most, around, *span)
+    if liked is not None and liked <= MAX_RATIO and spared[0] <= slots_from_ratio(rank, liked) <= spared[1]:
+        return Ratios(low, high, liked)
+    first, last = _range(most, around, *spared)
+    return Ratios(low, high, None if first is None else min(typed_ratio(first, last), MAX_RATIO))
+
+
+def _range(
+    most: Numeric, around: Callable[[int], tuple[float, float]], low: int, high: int
+) -> tuple[float | None, float | None]:
+    """The ratios [-] that give K from `low` to `high`; `most` is what the largest gives [slots per rank]."""
+    if most < low:
         return None, None
-    first = ratios_around(rank, low)[1]
-    endless = slots_from_ratio(rank, MAX_RATIO) <= high
-    last = None if endless else ratios_around(rank, high + 1)[0]
+    first, last = around(low)[1], None if most <= high else around(high + 1)[0]
     if last is not None and last < first:  # no float lies between: K jumps over the range
         return None, None
     return first, last
-
-
-def ratio_for(rank: Rank | None, low: int, high: int, liked: float | None = None) -> float | None:
-    """A ratio [-] to type that gives K from `low` to `high` [slots per rank]: the one that is liked if it does, else
-    one with few digits; None where no ratio does.
-    """
-    if rank is None or ratio_is_ignored(rank.resolved):
-        return None
-    if liked is not None and liked <= MAX_RATIO and low <= slots_from_ratio(rank, liked) <= high:
-        return liked
-    first, last = ratio_range(rank, low, high)
-    return None if first is None else min(typed_ratio(first, last), MAX_RATIO)
 
 
 def last_spared(rank: Rank, requests: int, high: int) -> int:

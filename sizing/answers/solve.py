@@ -95,9 +95,7 @@ def solve(scenario: Scenario) -> Sizing:
     """Solve a scenario. Raises RefusedError when the flags themselves are refused (engine-sizing.md section 4), and for
     a model without attention layers, which has nothing to balance (`solve_now` sizes it).
     """
-    if scenario.attention == "none":
-        cure = "It has no attention layers: there is no KV pool to balance."
-        raise RefusedError(Refusal(kind="not_served", engine_words="", cure=cure))
+    refuse_without_attention(scenario)
     rank = rank_of(scenario)
     resolved, costs = rank.resolved, rank.resolved.costs
     set_rank = as_set(rank)
@@ -146,6 +144,13 @@ def solve(scenario: Scenario) -> Sizing:
         decode_pool=decode_pool(rank, now) if isinstance(now, Split) else None,
         beyond=beyond(found),
     )
+
+
+def refuse_without_attention(scenario: Scenario) -> None:
+    """Raises RefusedError for a model without attention layers: nothing is there to balance."""
+    if scenario.attention == "none":
+        cure = "It has no attention layers: there is no KV pool to balance."
+        raise RefusedError(Refusal(kind="not_served", engine_words="", cure=cure))
 
 
 def _by_ratio(rank: Rank, ratio: float) -> Split | Refusal:

@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from sizing.answers.alternatives import Way, ways
 from sizing.answers.band import for_flags
-from sizing.answers.carrying_settings import Need, Setting, Want, fits, need, need_of, setting_of
+from sizing.answers.carrying_settings import Need, Setting, Want, fits, need, need_of, setting_on
 from sizing.answers.optimum import most_by_state
 from sizing.basics.search import last_that
 from sizing.basics.units import GIB, count, requests_text, rest_text
-from sizing.engine.rank import pin_rank, rank_of
+from sizing.engine.pools import pools_from_slots
+from sizing.engine.rank import asking, pin_rank, rank_from, rank_of
 from sizing.engine.resolved import Rank
 from sizing.scenario.inputs import MAX_REQUESTS, MAX_REST_GIB, Scenario
 
@@ -59,6 +60,8 @@ class Row(BaseModel):
     most: tuple[int, ...]
     """For each want, the most requests [of the deployment] of its L that fit while the other wants are held; 0 where
     those alone do not fit."""
+    spared: tuple[int, ...] = Field(exclude=True)
+    """The same with a slot to spare for the chunk border where fewer requests leave one: what `recommended` takes."""
     setting: Setting | None
     """None where the wants do not fit."""
     near: tuple[Near, ...]
@@ -99,16 +102,17 @@ def aim(scenario: Scenario, wants: Sequence[Want]) -> Answer:
     if not wants:
         raise ValueError("There is nothing wanted: give at least one L with its requests.")
     wants, scenario = tuple(wants), for_flags(scenario)
-    here = setting_of(scenario, wants)
-    found = ways(scenario)
-    return Answer(wants=wants, setting=here, rows=tuple(_row(way, wants) for way in (found[:1] if here else found)))
+    first, *others = ways(scenario)
+    here = _row(first, wants)
+    rest = () if here.setting else tuple(_row(way, wants) for way in others)
+    return Answer(wants=wants, setting=here.setting, rows=(here, *rest))
 
 
 def best_rows(answer: Answer) -> tuple[Row, ...]:
     """The deployment as it stands, then the three cheapest ways that carry the wants; where none does, the three that
     run the most.
     """
-    first = [most_spared(row, answer.wants)[0] for row in answer.rows]
+    first = [row.spared[0] for row in answer.rows]
     if answer.fitting:
         found = sorted(zip(answer.rows, first, strict=True), key=lambda row: row[0].way.cost(row[1]))
         return (answer.here, *[row for row, _ in found if row.setting and row is not answer.here][:BEST])
@@ -131,48 +135,42 @@ def nearest(answer: Answer) -> tuple[tuple[Row, Near], ...]:
 
 
 def _row(way: Way, wants: tuple[Want, ...]) -> Row:
-    setting = setting_of(way.scenario, wants)
-    rank = pin_rank(rank_of(way.scenario))
+    of_ratio = rank_from(way.resolved)
+    setting, rank = setting_on(of_ratio, wants), pin_rank(of_ratio)
+    most = tuple(most_of(rank, wants, at) for at in range(len(wants)))
     return Row(
         way=way,
-        most=tuple(most_of(way.scenario, rank, wants, at) for at in range(len(wants))),
+        most=most,
+        spared=tuple(spared_most(rank, wants, at, found) for at, found in enumerate(most)),
         setting=setting,
-        near=() if setting else tuple(_near(way.scenario, rank, wants)),
+        near=() if setting else tuple(_near(of_ratio, wants)),
     )
 
 
-def most_of(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], at: int) -> int:
+def most_of(rank: Rank, wants: tuple[Want, ...], at: int) -> int:
     """The most requests [of the deployment] of one want, the others held."""
-    ranks = scenario.attn_dp_size
+    ranks = rank.scenario.attn_dp_size
     top = min(most_by_state(rank) * ranks, MAX_REQUESTS)
-    return last_that(1, top, lambda tried: fits(rank, _with(scenario, wants, (at,), requests=tried)))
+    return last_that(1, top, lambda tried: fits(rank, _with(rank.scenario, wants, (at,), requests=tried)))
 
 
-def most_spared(row: Row, wants: tuple[Want, ...]) -> tuple[int, ...]:
-    """The most of each want as in `row.most`, but with a slot to spare for the chunk border where fewer requests leave
-    one: what `recommended` takes.
-    """
-    scenario = row.way.scenario
-    return tuple(spared_most(scenario, wants, at, most) for at, most in enumerate(row.most))
-
-
-def spared_most(scenario: Scenario, wants: tuple[Want, ...], at: int, most: int) -> int:
+def spared_most(rank: Rank, wants: tuple[Want, ...], at: int, most: int) -> int:
     """The most of one want [requests of the deployment] with a slot to spare; `most` where none leaves one."""
-    fewer = most - scenario.attn_dp_size
-    if fewer < 1:
+    fewer = most - rank.scenario.attn_dp_size
+    if fewer < 1 or not rank.request_slots.spare:
         return most
-    others = [(*wants[:at], Want(L=wants[at].L, requests=tried), *wants[at + 1 :]) for tried in (most, fewer)]
-    full, less = (setting_of(scenario, tried) for tried in others)
-    return fewer if full and less and less.spare > full.spare else most
+    full, less = (_with(rank.scenario, wants, (at,), requests=tried, spare=True) for tried in (most, fewer))
+    return fewer if not fits(rank, full) and fits(rank, less) else most
 
 
-def _near(scenario: Scenario, rank: Rank, wants: tuple[Want, ...]) -> Iterator[Near]:
+def _near(of_ratio: Rank, wants: tuple[Want, ...]) -> Iterator[Near]:
     """The nearest point on each axis, where there is one: with a slot to spare, else without."""
     for axis in (_fewer_requests, _shorter, _more_rest, _more_tokens):
-        yield from list(axis(scenario, rank, wants, True)) or axis(scenario, rank, wants, False)
+        yield from list(axis(of_ratio, wants, True)) or axis(of_ratio, wants, False)
 
 
-def _fewer_requests(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], spare: bool) -> Iterator[Near]:
+def _fewer_requests(of_ratio: Rank, wants: tuple[Want, ...], spare: bool) -> Iterator[Near]:
+    rank, scenario = pin_rank(of_ratio), of_ratio.scenario
     for which, value in _each_or_all(
         wants,
         [want.requests for want in wants],
@@ -181,7 +179,7 @@ def _fewer_requests(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], spa
         fewer = _lowered(wants, which, requests=value)
         asked = max(wants[at].requests for at in which)
         yield _point(
-            scenario,
+            of_ratio,
             "requests",
             fewer,
             which,
@@ -191,8 +189,9 @@ def _fewer_requests(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], spa
         )
 
 
-def _shorter(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], spare: bool) -> Iterator[Near]:
+def _shorter(of_ratio: Rank, wants: tuple[Want, ...], spare: bool) -> Iterator[Near]:
     """The longest L in whole pages, which is what a request occupies; in tokens where that is less than a page."""
+    rank, scenario = pin_rank(of_ratio), of_ratio.scenario
     page = rank.page_size * rank.dcp_size
     for which, longest in _each_or_all(
         wants,
@@ -203,7 +202,7 @@ def _shorter(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], spare: boo
         shorter = _lowered(wants, which, L=value)
         asked = max(wants[at].L for at in which)
         yield _point(
-            scenario,
+            of_ratio,
             "L",
             shorter,
             which,
@@ -213,20 +212,22 @@ def _shorter(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], spare: boo
         )
 
 
-def _more_rest(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], spare: bool) -> Iterator[Near]:
+def _more_rest(of_ratio: Rank, wants: tuple[Want, ...], spare: bool) -> Iterator[Near]:
     """The least rest, in hundredths of a GiB."""
+    rank, scenario = pin_rank(of_ratio), of_ratio.scenario
     now = int(np.floor(rank.rest_gib * REST_STEPS))
     needed = need_of(scenario, wants)._replace(spare=spare)
     short = last_that(
         now + 1,
         MAX_REST_GIB * REST_STEPS,
         lambda tried: ~fits(rank._replace(rest_gib=tried / REST_STEPS), needed),
+        near=int(_rest_taken(rank, needed) / GIB * REST_STEPS),
     )
     least = (short + 1) / REST_STEPS
     if least > MAX_REST_GIB:
         return
     yield _point(
-        scenario.model_copy(update={"rest_gib": least}),
+        rank_of(scenario.model_copy(update={"rest_gib": least})),
         "rest",
         wants,
         (),
@@ -237,8 +238,17 @@ def _more_rest(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], spare: b
     )
 
 
-def _more_tokens(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], spare: bool) -> Iterator[Near]:
+def _rest_taken(rank: Rank, needed: Need) -> float:
+    """What a need takes of rest if just its requests are asked for [bytes per rank]."""
+    slots = rank.request_slots.slots(needed.requests, spare=needed.spare)
+    state = pools_from_slots(asking(rank, needed.requests), slots).charged_bytes
+    pages = -(-needed.tokens // rank.logical_page)
+    return float(state + pages * rank.page_size * rank.token_bytes)
+
+
+def _more_tokens(of_ratio: Rank, wants: tuple[Want, ...], spare: bool) -> Iterator[Near]:
     """The least --max-total-tokens, where one is set: whole pages."""
+    rank, scenario = pin_rank(of_ratio), of_ratio.scenario
     if scenario.max_total_tokens is None:
         return
     page, needed = rank.page_size, need_of(scenario, wants)._replace(spare=spare)
@@ -252,7 +262,7 @@ def _more_tokens(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], spare:
         return
     least = (short + 1) * page
     yield _point(
-        scenario.model_copy(update={"max_total_tokens": least}),
+        rank_of(scenario.model_copy(update={"max_total_tokens": least})),
         "max_total_tokens",
         wants,
         (),
@@ -263,7 +273,7 @@ def _more_tokens(scenario: Scenario, rank: Rank, wants: tuple[Want, ...], spare:
 
 
 def _point(
-    scenario: Scenario,
+    of_ratio: Rank,
     axis: NearAxis,
     wants: tuple[Want, ...],
     varied: tuple[int, ...],
@@ -271,7 +281,7 @@ def _point(
     words: str,
     price: str,
 ) -> Near:
-    setting = setting_of(scenario, wants)
+    setting = setting_on(of_ratio, wants)
     assert setting is not None, "a point that was found to fit has a setting"
     value, step = value_and_step
     return Near(

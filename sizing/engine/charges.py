@@ -4,7 +4,7 @@ Source: engine-sizing.md section 5 (`_handle_max_mamba_cache`); how draft states
 """
 
 from sizing.basics.numeric import Numeric
-from sizing.engine.draft_rules import drafts_of
+from sizing.engine.draft_rules import drafts_of, least_rest_gib
 from sizing.engine.padding import slots_charged
 from sizing.engine.resolved import Rank, Resolved
 from sizing.releases.rules import Rules
@@ -46,4 +46,4 @@ def slots_from_ratio(rank: Rank, ratio: Numeric) -> Numeric:
 
 def minimum_rest_gib(rank: Rank, ratio: float) -> float:
     """The least `rest` [GiB per rank] that gives one request its slots by ratio [-]: the inverse of the above."""
-    return drafts_of(rank.rules).least_rest(rank, ratio / (1 + ratio))
+    return least_rest_gib(rank, ratio / (1 + ratio))

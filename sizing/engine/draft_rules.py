@@ -7,12 +7,11 @@ Source: engine-sizing.md section 5 (`_handle_max_mamba_cache`), engine-versions.
 and floors; the order of operations below is its order.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-
-from sizing.basics.numeric import Numeric
+from sizing.basics.numeric import Numeric, lesser
 from sizing.basics.units import GIB, count, rest_text, stated_ratio_text
 from sizing.engine.padding import slots_charged
 from sizing.engine.resolved import Rank
@@ -26,13 +25,22 @@ class Formula(NamedTuple):
     numbers: str
 
 
+class Taken(NamedTuple):
+    """What some slots take of `rest` [bytes per rank]."""
+
+    budget: Numeric
+    """The state budget that holds them."""
+    ahead: Numeric = 0
+    """What comes off before the ratio splits."""
+
+
 class Drafts(NamedTuple):
     """One way to charge draft states."""
 
     slots: Callable[[Rank, Numeric], Numeric]
     """K [slots, float holding a whole number] of a ratio [-]; may be 0 or less, which the engine refuses."""
-    least_rest: Callable[[Rank, float], float]
-    """The least `rest` [GiB per rank] that gives one request its slots, by the state budget's share of rest [-]."""
+    takes: Callable[[Rank, Numeric], Taken]
+    """What K [slots] takes: the inverse of `slots`."""
     formula: Callable[[Rank, float], Formula]
     """K of a ratio [-] in words."""
     holders: Callable[[Rules, Numeric, Numeric, Numeric], Numeric]
@@ -48,6 +56,21 @@ class Drafts(NamedTuple):
 def drafts_of(rules: Rules) -> Drafts:
     """The way of a release."""
     return DRAFTS[rules.drafts]
+
+
+def least_rest_gib(rank: Rank, share: float) -> float:
+    """The least `rest` [GiB per rank] that gives one request its slots, by the state budget's share of rest [-]."""
+    budget, ahead = drafts_of(rank.rules).takes(rank, rank.request_slots.slots(1))
+    return float((budget / share + ahead) / GIB)
+
+
+def share_of_rest(rank: Rank, slots: int) -> float:
+    """The share of rest [-] that the state budget of K = `slots` [slots per rank] takes; none from 0 to 1 where no rest
+    is left for it.
+    """
+    budget, ahead = drafts_of(rank.rules).takes(rank, slots)
+    rest = rank.rest_gib * GIB - ahead
+    return float(budget / rest) if rest > 0 else math.inf
 
 
 def state_budget_bytes(rest_gib: Numeric, ratio: Numeric) -> Numeric:
@@ -67,9 +90,8 @@ def _slots_in_every_slot(rank: Rank, ratio: Numeric) -> Numeric:
     return state_budget_bytes(rank.rest_gib, ratio) // rank.slot_bytes // (1 + rank.D) // rank.slots_divisor
 
 
-def _rest_in_every_slot(rank: Rank, share: float) -> float:
-    slots = rank.request_slots.slots(1) * rank.slots_divisor
-    return float(slots * (1 + rank.D) * rank.slot_bytes / GIB / share)
+def _taken_in_every_slot(rank: Rank, slots: Numeric) -> Taken:
+    return Taken(slots * rank.slots_divisor * (1 + rank.D) * rank.slot_bytes)
 
 
 def shared_words(width: int) -> tuple[str, str]:
@@ -96,9 +118,8 @@ def _slots_before_the_split(rank: Rank, ratio: Numeric) -> Numeric:
     return state_budget_bytes(rank.rest_gib - ahead, ratio) // rank.slot_bytes
 
 
-def _rest_before_the_split(rank: Rank, share: float) -> float:
-    slots = rank.request_slots.slots(1)
-    return float((slots / share + rank.requests_charged * rank.D) * rank.slot_bytes / GIB)
+def _taken_before_the_split(rank: Rank, slots: Numeric) -> Taken:
+    return Taken(slots * rank.slot_bytes, rank.requests_charged * rank.D * rank.slot_bytes)
 
 
 def _formula_before_the_split(rank: Rank, ratio: float) -> Formula:
@@ -121,10 +142,9 @@ def _slots_jointly(rank: Rank, ratio: Numeric) -> Numeric:
     return (budget - padding) // (rank.slot_bytes * (1 + rank.D / rank.S))
 
 
-def _rest_jointly(rank: Rank, share: float) -> float:
-    slots = rank.request_slots.slots(1)
+def _taken_jointly(rank: Rank, slots: Numeric) -> Taken:
     states = slots + slots * rank.D / rank.S + slots_charged(rank.rules, 0) * (1 + rank.D)
-    return float((states * rank.slot_bytes + rank.ring_fixed_bytes) / GIB / share)
+    return Taken(states * rank.slot_bytes + rank.ring_fixed_bytes)
 
 
 def _formula_jointly(rank: Rank, ratio: float) -> Formula:
@@ -145,7 +165,7 @@ def _formula_jointly(rank: Rank, ratio: float) -> Formula:
 DRAFTS: dict[DraftRule, Drafts] = {
     "in every slot": Drafts(
         slots=_slots_in_every_slot,
-        least_rest=_rest_in_every_slot,
+        takes=_taken_in_every_slot,
         formula=_formula_in_every_slot,
         holders=lambda rules, slots, clamp, requests: slots,
         why="takes draft states for every slot",
@@ -153,16 +173,16 @@ DRAFTS: dict[DraftRule, Drafts] = {
     ),
     "before the split": Drafts(
         slots=_slots_before_the_split,
-        least_rest=_rest_before_the_split,
+        takes=_taken_before_the_split,
         formula=_formula_before_the_split,
         holders=lambda rules, slots, clamp, requests: requests + 0 * clamp,
         why="takes draft states off rest before the split",
     ),
     "joint": Drafts(
         slots=_slots_jointly,
-        least_rest=_rest_jointly,
+        takes=_taken_jointly,
         formula=_formula_jointly,
-        holders=lambda rules, slots, clamp, requests: slots_charged(rules, np.minimum(requests, clamp)),
+        holders=lambda rules, slots, clamp, requests: slots_charged(rules, lesser(requests, clamp)),
         why="solves for draft states too (D / S of a slot each, 1 + D padding)",
         asks_clamp=True,
     ),

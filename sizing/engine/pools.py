@@ -57,7 +57,7 @@ def pools_from_slots(rank: Rank, slots: Numeric) -> Pools:
     kv_rest_gib = rank.rest_gib - reserve / GIB - state / GIB
     kv_rest = np.trunc(kv_rest_gib * GIB).astype(np.int64)
     rows = kv_rows(rank, kv_rest, clamp)
-    windows = window_rows(rank, rows)
+    windows, requests = window_rows(rank, rows), admitted(rank, rows, clamp)
     return Pools(
         slots=slots,
         state_bytes=state,
@@ -66,7 +66,7 @@ def pools_from_slots(rank: Rank, slots: Numeric) -> Pools:
         kv_rows=rows,
         kv_tokens=rows * rank.dcp_size,
         clamp=clamp,
-        admitted=admitted(rank, rows, clamp) * ~window_is_narrow(rank, windows),
+        admitted=requests if rank.window is None else requests * ~window_is_narrow(rank, windows),
         window_rows=windows,
         window_cap=windows // rank.window.tokens if rank.window else NO_CAP + 0 * rows,
     )

@@ -4,18 +4,20 @@ Source: engine-sizing.md section 5 (`_handle_max_mamba_cache`), in the engine's 
 """
 
 import math
+import sys
 
 import numpy as np
 
 from sizing.basics.numeric import Numeric
 from sizing.basics.search import turning_point
 from sizing.engine.charges import slots_from_ratio
-from sizing.engine.draft_rules import drafts_of
+from sizing.engine.draft_rules import drafts_of, share_of_rest
 from sizing.engine.resolved import Rank, Resolved
 from sizing.releases.flags import PIN, RATIO, REQUESTS
 from sizing.scenario.inputs import MAX_RATIO
 
 LEAST_RATIO = 1e-12  # [-] smaller than any ratio that leaves the state pool a slot
+ROUNDED = 32 * sys.float_info.epsilon  # [-] more than the roundings on the way from a ratio to K and back add up to
 
 
 def slots_set(rank: Rank, ratio: Numeric, pin: Numeric | None = None) -> Numeric:
@@ -45,13 +47,24 @@ def most_slots(rank: Rank) -> Numeric:
 
 def ratios_around(rank: Rank, slots: int) -> tuple[float, float]:
     """The largest ratio [-] whose K is below `slots` [slots per rank], and the smallest that reaches it: one must."""
-    slots_of = drafts_of(rank.rules).slots  # asked a hundred times
+    slots_of = drafts_of(rank.rules).slots  # asked a dozen times
 
     def reaches(log: float) -> bool:
         return bool(slots_of(rank, math.exp(log)) >= slots)
 
-    low, high = turning_point(math.log(LEAST_RATIO), math.log(MAX_RATIO), reaches) or (math.log(MAX_RATIO),) * 2
+    found = turning_point(math.log(LEAST_RATIO), math.log(MAX_RATIO), reaches, _log_ratio_near(rank, slots))
+    low, high = found or (math.log(MAX_RATIO),) * 2
     return math.exp(low), min(math.exp(high), MAX_RATIO)
+
+
+def _log_ratio_near(rank: Rank, slots: int) -> tuple[float, float] | None:
+    """The logarithm of the ratio [-] that gives `slots`, as exact as floats are on both ways; None where none does."""
+    share = share_of_rest(rank, slots)
+    if not 0 < share < 1:
+        return None
+    ratio = share / (1 - share)
+    log, width = math.log(ratio), ROUNDED * (1 + ratio)
+    return log - width, log + width
 
 
 def lever(resolved: Resolved, *, pinned: bool) -> str:

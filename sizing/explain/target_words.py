@@ -8,7 +8,7 @@ from sizing.answers.carrying_settings import Setting, Want
 from sizing.answers.carrying_ways import CarryingWay
 from sizing.answers.recommended import SPARE_WHY
 from sizing.answers.solve import solve, solve_now
-from sizing.answers.target import Answer, Near, Row, best_rows, most_spared
+from sizing.answers.target import Answer, Near, Row, best_rows
 from sizing.basics.units import NOTHING, count, ratio_range_text, requests_text
 from sizing.engine.resolve import resolution
 from sizing.engine.split import Split
@@ -46,7 +46,7 @@ def most_words(row: Row, wants: Sequence[Want]) -> str:
     """The most of each want that fits while the others are held, and with a slot to spare where that is fewer."""
     most, spared = (
         [_most_of(want, each, len(wants)) for want, each in zip(wants, found, strict=True)]
-        for found in (row.most, most_spared(row, tuple(wants)))
+        for found in (row.most, row.spared)
     )
     held = ", each with the others as wanted" if len(wants) > 1 else ""
     spare = f" ({' and '.join(spared).replace('at most ', '')} with a slot to spare)" if spared != most else ""
@@ -106,7 +106,7 @@ def way_rows(answer: Answer, rows: Sequence[Row]) -> list[tuple[str, ...]]:
     return [
         (
             row.way.words,
-            " and ".join(count(most) for most in most_spared(row, answer.wants)),
+            " and ".join(count(most) for most in row.spared),
             row.setting.words if row.setting else NOTHING,
             price_words(row.way) if row.way.flags else NOTHING,
         )

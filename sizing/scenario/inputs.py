@@ -1094,8 +1094,8 @@ class Scenario(BaseModel):
     def stated(self) -> dict[str, Any]:
         """Every input that neither the model, where there is one, nor an estimate fills in."""
         rest = {} if self.rest_is_stated else {name: DEFAULTS[name] for name in ("rest_gib", "rest_source")}
-        follow = FILLED if self.model else ()
-        found = {name: getattr(self, name) for name in FIELDS if name not in follow}
+        own, names = self.__dict__, _BESIDE if self.model else FIELDS
+        found = {name: own[name] if name in own else getattr(self, name) for name in names}
         if "draft_kv_bytes_per_token" not in self.__dict__:
             found["draft_kv_bytes_per_token"] = None
         return found | rest
@@ -1202,6 +1202,8 @@ FIELDS = Scenario.model_fields
 DEFAULTS: dict[str, Any] = {name: field.default for name, field in FIELDS.items()}
 # What follows from other inputs where it is not stated: from the model, and the ratio from the kind of attention.
 FOLLOWING = frozenset((*FILLED, "draft_kv_bytes_per_token", "mamba_full_memory_ratio"))
+_BESIDE = tuple(name for name in FIELDS if name not in FILLED)
+"""What is stated beside a model."""
 _OWN = itemgetter(*(name for name in FIELDS if name not in FOLLOWING))
 
 
