@@ -3,10 +3,12 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 
 from sizing import Scenario, Split, solve
 from sizing.answers.alternatives import DEARNESS, PRICES, ways
+from sizing.answers.band import for_flags
 from sizing.answers.carrying_settings import Want
 from sizing.answers.carrying_ways import CarryingWay, carrying_ways
 from sizing.answers.target import aim
@@ -77,6 +79,21 @@ def aim_all(scenario: Scenario, wants: tuple[Want, ...]) -> tuple[Any, ...]:
     """The ways that Target's table says carry the wants; where those that stand do, it does not ask the others."""
     answer = aim(scenario, wants)
     return carrying_ways(scenario, wants) if answer.setting else answer.fitting
+
+
+ESTIMATED: dict[str, Any] = {"gpu": "H200", "checkpoint": "fp8", "kv_cache_dtype": "bfloat16", "L": 32_768}
+
+
+@pytest.mark.parametrize("D", [0, 4])
+@pytest.mark.parametrize("requests", [60, 112, 120, 400])
+def test_an_estimate_counts_at_its_low_end(D: int, requests: int) -> None:
+    """The headline and every bar rest on the same rest: the low end of the estimate that holds with a way's flags."""
+    scenario = Scenario.model_validate({"model": "Qwen/Qwen3.5-397B-A17B", "D": D} | ESTIMATED)
+    wants = [Want(L=scenario.L, requests=requests)]
+    answer, bars = aim(scenario, wants), carrying_ways(scenario, wants)
+    assert (answer.setting is not None) == any(bar.way.axes == () for bar in bars)
+    for bar in bars:
+        assert runs(for_flags(fed_back(scenario, bar.flags)), scenario.L) == bar.runs >= requests
 
 
 def test_sixty_four_at_32k_on_kimi_k3() -> None:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from sizing.answers.accuracy_gates import kv_gate, ssm_gate, validate_words
+from sizing.answers.band import for_flags
 from sizing.basics.dtypes import KV_ITEMSIZE, STATE_ITEMSIZE
 from sizing.basics.problems import RefusedError
 from sizing.engine.rank import rank_of
@@ -98,9 +99,10 @@ class Way(BaseModel):
 @lru_cache(maxsize=KEPT)
 def ways(scenario: Scenario) -> tuple[Way, ...]:
     """As it stands, then fewer slots per request, DCP, narrower dtypes, and these with either: for each S the way to it
-    that changes least. Raises RefusedError where the flags that stand are refused.
+    that changes least; each at the low end of its own estimate, where `rest` is one. Raises RefusedError where the
+    flags that stand are refused.
     """
-    here = _way(resolve(scenario), {})
+    here = _way(resolve(for_flags(scenario)), {})
     slots = tuple(_fewer_slots(scenario, here.S))
     least = {way.S: way for way in reversed(slots)}  # of two ways to one S the first is kept
     dtypes = tuple(_narrower(here.resolved))
@@ -160,7 +162,7 @@ def _resolved(scenario: Scenario, differs: dict[str, Any]) -> Resolved | None:
     if not isinstance(other, Scenario):
         return None
     try:
-        return rank_of(other).resolved
+        return rank_of(for_flags(other)).resolved
     except RefusedError:
         return None
 

@@ -10,7 +10,6 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from sizing.answers.alternatives import Way, ways
-from sizing.answers.band import for_flags
 from sizing.answers.carrying_settings import Need, Setting, Want, fits, need, need_of, setting_on
 from sizing.answers.optimum import most_by_state
 from sizing.basics.search import last_that
@@ -101,7 +100,7 @@ def aim(scenario: Scenario, wants: Sequence[Want]) -> Answer:
     """
     if not wants:
         raise ValueError("There is nothing wanted: give at least one L with its requests.")
-    wants, scenario = tuple(wants), for_flags(scenario)
+    wants = tuple(wants)
     first, *others = ways(scenario)
     here = _row(first, wants)
     rest = () if here.setting else tuple(_row(way, wants) for way in others)
