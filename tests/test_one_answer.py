@@ -13,6 +13,7 @@ from pathlib import Path
 from hypothesis import given
 
 from sizing import Scenario, Sizing, Split, solve
+from sizing.answers.band import at_low_end
 from sizing.answers.carrying_settings import Want
 from sizing.answers.compare import BEST, IDLE, at_best, results, solved
 from sizing.answers.limit_panel import lifts
@@ -30,7 +31,7 @@ from sizing.scenario.inputs import MAX_REQUESTS
 from sizing.scenario.rest import ends_of
 from sizing.sheet import sheet_of
 from tests.test_printed_flags import held, runs, with_flags
-from tests.test_properties import examples, scenarios
+from tests.test_properties import estimated, examples, scenarios
 
 SAMPLE = int(os.environ.get("ONE_ANSWER", "60"))
 LOGS = sorted((Path(__file__).parent / "golden" / "boot_logs").glob("*.log"))
@@ -122,17 +123,48 @@ def check_sheet(scenario: Scenario, found: Recommended) -> None:
         assert runs(with_flags(base, *flags)) == after
 
 
+@given(estimated())
+@examples(SAMPLE)
+def test_a_change_on_an_estimate_is_what_its_flags_give(scenario: Scenario) -> None:
+    """Fed back at both ends of the estimate that holds with the flags: another request count changes it. Figures and
+    tables, which are drawn for the low end, name the same.
+    """
+    sizing = solve(scenario)
+    found, low = recommended(sizing), recommended(at_low_end(sizing))
+    assert (found and found.flags) == (low and low.flags)
+    if found is None or low is None:
+        return
+    assert found.before is None or found.before == ends(held(sizing))
+    if not found.change:
+        return
+    there = ends(with_flags(scenario, *found.flags))
+    assert found.after == there
+    assert low.after == (there[0], there[0])
+    assert not found.alternative or ends(with_flags(scenario, *found.alternative))[0] == there[0]
+    best = recommended_split(at_low_end(sizing))
+    assert best is not None
+    assert best.runs == there[0]
+    assert f"{found.flag}: {found.numbers}" in verdict(sizing).text
+    now = solve_now(at_best((scenario,))[0])
+    assert isinstance(now, Split)
+    assert now.runs == there[0]
+
+
+def ends(scenario: Scenario) -> tuple[int, ...]:
+    """What runs at both ends of its estimate [requests per rank]."""
+    return tuple(sorted(runs(end) for end in ends_of(scenario) or ()))
+
+
 def test_both_ends_of_an_estimate_are_those_of_solve() -> None:
     """Flags are chosen for the low end; both numbers are what they run at both ends."""
     scenario = Scenario.model_validate({"gpu": "H200", "model": "Qwen/Qwen3-Next-80B-A3B-Instruct", "tp_size": 4})
-    found, ends = recommended(solve(scenario)), ends_of(scenario)
+    found, both = recommended(solve(scenario)), ends_of(scenario)
     assert found is not None
-    assert ends is not None
-    assert found.before == tuple(runs(end) for end in ends)
-    assert found.before is not None
-    assert found.after == tuple(runs(found.scenario.model_copy(update={"rest_gib": end.rest_gib})) for end in ends)
+    assert both is not None
+    assert found.before == ends(scenario)
+    assert found.after == ends(found.scenario)
     assert f"{found.flag}: 456 to 466 → " in verdict(solve(scenario)).text
-    low, kept = ends[0], (scenario, Scenario())
+    low, kept = both[0], (scenario, Scenario())
     rows = {row.quantity: row.cells[0] for row in results(solved(kept))}
     split = solve(low).now
     assert isinstance(split, Split)

@@ -27,7 +27,9 @@ from sizing.engine.resolved import Rank
 from sizing.engine.slots import LEAST_RATIO, most_slots, ratios_around, slots_unpinned
 from sizing.engine.split import solve_split
 from sizing.exchange.link import from_query, to_query
+from sizing.models.gpus import ALL_GPUS
 from sizing.releases.rules import LATEST, RELEASES, Release, rules_of
+from sizing.scenario.from_model import names
 from sizing.scenario.inputs import FIELDS, MAX_RATIO, Algorithm
 
 RATIOS = np.geomspace(1e-4, 1e4, 161)
@@ -69,6 +71,31 @@ def known(release: Release, flags: dict[str, Any]) -> dict[str, Any]:
         "linear_replayssm_cache_len": not rules.decode_ring,
     }
     return {"release": release} | {name: value for name, value in flags.items() if not unknown.get(name)}
+
+
+@st.composite
+def estimated(draw: st.DrawFn) -> Scenario:
+    """A deployment of the catalogue on a GPU of the table, whose `rest` is an estimate."""
+    random = draw(st.randoms(use_true_random=True))
+    while True:
+        values = {
+            "model": random.choice(names()),
+            "gpu": random.choice(ALL_GPUS).name,
+            "tp_size": random.choice([1, 2, 4, 8]),
+            "dcp_size": random.choice([1, 1, 2]),
+            "D": random.choice([0, 0, 0, 1, 4, 8]),
+            "L": random.choice([1000, 4096, 9216, 32_768, 131_072]),
+            "checkpoint": random.choice(["auto", "auto", "bf16", "fp8"]),
+            "kv_cache_dtype": random.choice(["bfloat16", "fp8_e4m3"]),
+            "split": random.choice(["ratio", "ratio", "balanced"]),
+            "mamba_full_memory_ratio": random.choice([0.9, 0.3, 2.0]),
+            "max_running_requests": random.choice([None, None, 48, 200]),
+        }
+        found = read_scenario(values)
+        if isinstance(found, Scenario) and found.rest_source == "estimated":
+            with contextlib.suppress(RefusedError):
+                solve(found)
+                return found
 
 
 @st.composite

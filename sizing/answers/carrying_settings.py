@@ -25,6 +25,7 @@ from sizing.engine.requests import asked_divisor
 from sizing.engine.resolved import Rank
 from sizing.engine.slots import most_slots, pin_from_slots, pin_is_ignored
 from sizing.scenario.inputs import MAX_L, MAX_REQUESTS, Scenario, Tokens, Whole
+from sizing.scenario.rest import end_anew
 
 
 class Want(BaseModel):
@@ -141,10 +142,25 @@ def setting_on(of_ratio: Rank, wants: Sequence[Want]) -> Setting | None:
             continue
         if carried:
             return _setting(of_ratio, needed, None)
-        asked = int(needed.requests) * asked_divisor(rank.resolved)
-        there = rank_of(rank.scenario.model_copy(update={"max_running_requests": asked}))
-        return _setting(there, needed, asked)
+        there, asked = _asking(rank, int(needed.requests))
+        if there.rest_gib >= rank.rest_gib or fits(pin_rank(there), needed):
+            return _setting(there, needed, asked)
     return None
+
+
+def _asking(rank: Rank, requests: int) -> tuple[Rank, int]:
+    """The rank by ratio of the scenario that asks for so many [requests per rank], with the estimate of `rest` that
+    holds then; and what is asked for.
+    """
+    asked = requests * asked_divisor(rank.resolved)
+    return rank_of(end_anew(rank.scenario.model_copy(update={"max_running_requests": asked}))), asked
+
+
+def settles(rank: Rank, needed: Need) -> bool:
+    """Whether a need that fits does so too where asking for its requests leaves an estimated `rest` less."""
+    if rank.scenario.rest_source != "low end" or carries(rank, needed):
+        return True
+    return bool(fits(pin_rank(_asking(rank, int(needed.requests))[0]), needed))
 
 
 def _setting(of_ratio: Rank, needed: Need, asked: int | None) -> Setting:

@@ -9,13 +9,13 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.band import at_low_end
-from sizing.answers.solve import Sizing, solve_now
+from sizing.answers.solve import Sizing, solve, solve_now
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, gib, requests_text, rest_text, stated_ratio_text
 from sizing.engine.split import Split
 from sizing.releases.flags import PIN, RATIO, REQUESTS
 from sizing.scenario.inputs import Scenario
-from sizing.scenario.rest import ends_of
+from sizing.scenario.rest import end_anew, ends_of
 
 SPARE_WHY = "a chunk border may find no free slot, and an assertion then ends the server"
 
@@ -117,17 +117,18 @@ def recommended(sizing: Sizing) -> Recommended | None:
     spare is changed even where the change runs no more.
     """
     safe = at_low_end(sizing)
-    found = _at(safe)
+    found = _settled(safe)
     if found is None or safe is sizing:
         return found
     ends, r = ends_of(sizing.scenario) or (safe.scenario, safe.scenario), sizing.ratio_now
-    before, after = [_runs(end, r) for end in ends], [_runs(applied(end, found.flags), r) for end in ends]
+    then = [applied(end, found.flags) for end in ends]
+    before, after = ([_runs(end, r) for end in which] for which in (ends, then))
     return found.model_copy(
         update={
             "scenario": applied(sizing.scenario, found.flags),
             "before": None if None in before else tuple(sorted(runs or 0 for runs in before)),
             "after": tuple(sorted(runs or 0 for runs in after)),
-            "reason": f"{found.reason} Chosen for the low end of the estimate, {rest_text(ends[0].rest_gib)}.",
+            "reason": f"{found.reason} Chosen for the low end of the estimate, {rest_text(then[0].rest_gib)}.",
         }
     )
 
@@ -147,6 +148,19 @@ class _Option(NamedTuple):
     flags: tuple[str, ...]
     runs: int
     others: tuple[str, ...]
+
+
+def _settled(sizing: Sizing) -> Recommended | None:
+    """Another request count can change an estimated `rest` itself: then the change is chosen for what it leaves."""
+    found = _at(sizing)
+    if found is None or found.scenario.rest_gib >= sizing.scenario.rest_gib:
+        return found
+    left = {"rest_gib": found.scenario.rest_gib, "rest_source": sizing.scenario.rest_source}
+    again = _at(solve(sizing.scenario.model_copy(update=left)))
+    if again is None or not again.change:
+        return found
+    runs = _runs(again.scenario, sizing.ratio_now) or 0
+    return again.model_copy(update={"before": found.before, "after": (runs, runs), "reason": found.reason})
 
 
 def _at(sizing: Sizing) -> Recommended | None:
@@ -242,7 +256,7 @@ def _what_is_short(sizing: Sizing, now: Split) -> str:
 
 
 def applied(scenario: Scenario, flags: tuple[str, ...]) -> Scenario:
-    """The scenario with flags of a split, as they are typed, put in; its rest stays."""
+    """The scenario with flags of a split, as they are typed, put in; an estimated rest is the one that holds then."""
     values: dict[str, Any] = {}
     for flag in flags:
         name, _, value = flag.partition(" ")
@@ -252,7 +266,7 @@ def applied(scenario: Scenario, flags: tuple[str, ...]) -> Scenario:
             values |= {"split": "pin", "max_mamba_cache_size": int(value)}
         else:
             values |= {"max_running_requests": int(value)}
-    return scenario.model_copy(update=values)
+    return end_anew(scenario.model_copy(update=values))
 
 
 def _runs(scenario: Scenario, ratio: float) -> int | None:

@@ -4,15 +4,16 @@ Everything is solved by the engine's rules; a want may be given at several L, ea
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from sizing.answers.alternatives import Way, ways
-from sizing.answers.carrying_settings import Need, Setting, Want, fits, need, need_of, setting_on
+from sizing.answers.carrying_settings import Need, Setting, Want, fits, need, need_of, setting_on, settles
 from sizing.answers.optimum import most_by_state
-from sizing.basics.search import last_that
+from sizing.basics.search import last_that, last_that_holds
 from sizing.basics.units import GIB, count, requests_text, rest_text
 from sizing.engine.pools import pools_from_slots
 from sizing.engine.rank import asking, pin_rank, rank_from, rank_of
@@ -148,9 +149,16 @@ def _row(way: Way, wants: tuple[Want, ...]) -> Row:
 
 def most_of(rank: Rank, wants: tuple[Want, ...], at: int) -> int:
     """The most requests [of the deployment] of one want, the others held."""
-    ranks = rank.scenario.attn_dp_size
-    top = min(most_by_state(rank) * ranks, MAX_REQUESTS)
-    return last_that(1, top, lambda tried: fits(rank, _with(rank.scenario, wants, (at,), requests=tried)))
+    top = min(most_by_state(rank) * rank.scenario.attn_dp_size, MAX_REQUESTS)
+    return _last_that_settles(rank, 1, top, lambda tried: _with(rank.scenario, wants, (at,), requests=tried))
+
+
+def _last_that_settles(rank: Rank, low: int, high: int, needed: Callable[[Any], Need]) -> int:
+    """The last number from low to high whose need fits, and does so with the estimate that its own requests leave."""
+    found = last_that(low, high, lambda tried: fits(rank, needed(tried)))
+    if found < low or settles(rank, needed(found)):
+        return found
+    return last_that_holds(low, found, lambda tried: settles(rank, needed(tried)))
 
 
 def spared_most(rank: Rank, wants: tuple[Want, ...], at: int, most: int) -> int:
@@ -159,7 +167,8 @@ def spared_most(rank: Rank, wants: tuple[Want, ...], at: int, most: int) -> int:
     if fewer < 1 or not rank.request_slots.spare:
         return most
     full, less = (_with(rank.scenario, wants, (at,), requests=tried, spare=True) for tried in (most, fewer))
-    return fewer if not fits(rank, full) and fits(rank, less) else most
+    leaves_one = (bool(fits(rank, needed)) and settles(rank, needed) for needed in (full, less))
+    return fewer if tuple(leaves_one) == (False, True) else most
 
 
 def _near(of_ratio: Rank, wants: tuple[Want, ...]) -> Iterator[Near]:
@@ -173,11 +182,12 @@ def _fewer_requests(of_ratio: Rank, wants: tuple[Want, ...], spare: bool) -> Ite
     for which, value in _each_or_all(
         wants,
         [want.requests for want in wants],
-        lambda which, tried: fits(rank, _with(scenario, wants, which, requests=tried, spare=spare)),
+        rank,
+        lambda which, tried: _with(scenario, wants, which, requests=tried, spare=spare),
     ):
         fewer = _lowered(wants, which, requests=value)
         asked = max(wants[at].requests for at in which)
-        yield _point(
+        yield from _point(
             of_ratio,
             "requests",
             fewer,
@@ -195,12 +205,13 @@ def _shorter(of_ratio: Rank, wants: tuple[Want, ...], spare: bool) -> Iterator[N
     for which, longest in _each_or_all(
         wants,
         [want.L for want in wants],
-        lambda which, tried: fits(rank, _with(scenario, wants, which, L=tried, spare=spare)),
+        rank,
+        lambda which, tried: _with(scenario, wants, which, L=tried, spare=spare),
     ):
         value, step = (longest // page * page, page) if longest >= page else (longest, 1)
         shorter = _lowered(wants, which, L=value)
         asked = max(wants[at].L for at in which)
-        yield _point(
+        yield from _point(
             of_ratio,
             "L",
             shorter,
@@ -225,7 +236,7 @@ def _more_rest(of_ratio: Rank, wants: tuple[Want, ...], spare: bool) -> Iterator
     least = (short + 1) / REST_STEPS
     if least > MAX_REST_GIB:
         return
-    yield _point(
+    yield from _point(
         rank_of(scenario.model_copy(update={"rest_gib": least})),
         "rest",
         wants,
@@ -260,7 +271,7 @@ def _more_tokens(of_ratio: Rank, wants: tuple[Want, ...], spare: bool) -> Iterat
     if short >= most:
         return
     least = (short + 1) * page
-    yield _point(
+    yield from _point(
         rank_of(scenario.model_copy(update={"max_total_tokens": least})),
         "max_total_tokens",
         wants,
@@ -279,11 +290,13 @@ def _point(
     value_and_step: tuple[int | float, int | float],
     words: str,
     price: str,
-) -> Near:
+) -> Iterator[Near]:
+    """Nothing where what the point asks for leaves an estimated rest too little."""
     setting = setting_on(of_ratio, wants)
-    assert setting is not None, "a point that was found to fit has a setting"
+    if setting is None:
+        return
     value, step = value_and_step
-    return Near(
+    yield Near(
         axis=axis,
         wants=wants,
         varied=varied,
@@ -296,22 +309,21 @@ def _point(
 
 
 def _each_or_all(
-    wants: tuple[Want, ...], asked: list[int], holds: Callable[[tuple[int, ...], Any], Any]
+    wants: tuple[Want, ...], asked: list[int], rank: Rank, needed: Callable[[tuple[int, ...], Any], Need]
 ) -> Iterator[tuple[tuple[int, ...], int]]:
     """For each want that can be lowered alone, its largest number that fits; if none can, one cap for all of them."""
+
+    def largest(which: tuple[int, ...]) -> int:
+        return _last_that_settles(rank, 1, max(asked[at] for at in which) - 1, partial(needed, which))
+
     alone = False
     for which in [(at,) for at in range(len(wants))]:
-        if value := _largest(asked, which, holds):
+        if value := largest(which):
             alone = True
             yield which, value
     together = tuple(range(len(wants)))
-    if not alone and len(wants) > 1 and (value := _largest(asked, together, holds)):
+    if not alone and len(wants) > 1 and (value := largest(together)):
         yield together, value
-
-
-def _largest(asked: list[int], which: tuple[int, ...], holds: Callable[[tuple[int, ...], Any], Any]) -> int:
-    top = max(asked[at] for at in which) - 1
-    return last_that(1, top, lambda tried: holds(which, tried))
 
 
 def _with(

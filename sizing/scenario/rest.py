@@ -371,6 +371,17 @@ def ends_of(scenario: _D) -> tuple[_D, _D] | None:
     return low, scenario.model_copy(update={"rest_gib": rest.high, "rest_source": "high end"})
 
 
+def end_anew(scenario: _D) -> _D:
+    """The scenario at the same end of the estimate that holds for its inputs now; as it is where rest is no end."""
+    if scenario.rest_source not in ("low end", "high end"):
+        return scenario
+    rest = estimate_of(scenario)
+    end = rest.low if scenario.rest_source == "low end" else rest.high
+    if end is None:
+        return scenario
+    return scenario.model_copy(update={"rest_gib": end, "rest_source": scenario.rest_source})
+
+
 def variant_words(scenario: _Deployed) -> str:
     """How weights are stored, in a word; the bytes where they are typed in."""
     if scenario.weights_bytes is not None:
