@@ -213,7 +213,7 @@ def _written(
         *(() if one is None else (one,)),
         *(np.array(_below(line, top)) for line in (curve.clamp, curve.kv_cap)),
     ]
-    ground = Ground(frames, [(x, each) for each in drawn])
+    ground = Ground(frames, [_stepped(x, each) if top < FEW else (x, each) for each in drawn])
     for name, ratio in marked.items():
         ground.point(math.log10(ratio), runs[name], MARK)
     if _drawn(sizing, curve):
@@ -223,6 +223,11 @@ def _written(
     wanted += _unified_label(x, one)
     found = [(each, *ground.place_anyway(each.words, each.spots, size=each.size)) for each in wanted]
     return [placed(each, spot, grounded=covers) for each, spot, covers in found]
+
+
+def _stepped(x: Any, y: Any) -> tuple[Any, Any]:
+    """A line of few requests as it is drawn: level to the next ratio, then straight up or down."""
+    return np.repeat(x, 2)[1:], np.repeat(y, 2)[:-1]
 
 
 def _side_labels(low: float, high: float, top: float) -> list[Wanted]:

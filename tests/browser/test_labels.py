@@ -29,6 +29,15 @@ CHOSEN: list[dict[str, Any]] = [
     {"L": 512},
     {"rest_gib": 3, "L": 131_072},
     {"L": 32_768, "D": 4, "mamba_ssm_dtype": "bfloat16"},
+    {
+        "model": "nvidia/Nemotron-H-56B-Base-8K",
+        "L": 53_471,
+        "D": 4,
+        "attn_dp_size": 4,
+        "rest_gib": 44.948,
+        "mamba_full_memory_ratio": 0.15382,
+        "mamba_ssm_dtype": "bfloat16",
+    },  # a step of the figure over r beside a label
 ]
 # [px] What a page of 1440 and one of 1920 leave each figure, and a picture; its height, None for the figure's own.
 SIZES: dict[str, dict[str, tuple[int, int | None]]] = {
