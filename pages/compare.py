@@ -13,6 +13,7 @@ from pages.parts.frame import show_page
 from pages.parts.kept import KEPT, KEPT_DRAWN, forget_rows, kept_box
 from pages.parts.plot import show_figures
 from pages.parts.presented import presented, slide
+from pages.parts.words import show_words
 from sizing import RefusedError, Scenario, Sizing, solve
 from sizing.answers.compare import at_best, differing_inputs, names_of, results, solved, story_of, with_this
 from sizing.answers.recommended import recommended
@@ -106,7 +107,7 @@ def _side_by_side(kept: tuple[Scenario, ...], scenario: Scenario) -> None:
         parts += ["## Where they differ", table_text(columns, ((row.quantity, *row.cells) for row in differ))]
     of_this = f" {names[-1]}: the sidebar's, not kept yet." if every != kept else ""
     parts.append(plain(f"Requests are those of the whole deployment, slots and GiB those of one rank.{of_this}"))
-    st.markdown("\n\n".join(parts))
+    show_words("\n\n".join(parts), key="compare_tables")
 
 
 def _keep_and_load(kept: list[Scenario], scenario: Scenario) -> None:
