@@ -243,6 +243,27 @@ def test_the_button_presents_with_what_is_kept_and_wanted() -> None:
     assert "Requests that run over L and --dcp-size." in component_data(page.get("bidi_component")[-1])
 
 
+def test_boxes_are_kept_for_the_next_page_and_nothing_else_is() -> None:
+    """What pages note stands beside what the boxes held, under keys that no box has: a browser goes back over it."""
+
+    def noting() -> None:
+        from pages.parts import state
+        from pages.parts.kept import KEPT_DRAWN, forget_rows
+
+        for key in (state.HELD, state.DRAWN, state.SLIDERS, state.WHOLE):
+            state.note(key, "another")
+        state.note(KEPT_DRAWN, 1)
+        state.fill("box", "before")
+        state.note("box", "now")
+        state.keep_boxes()
+        forget_rows()
+
+    page = AppTest.from_function(noting).run()
+    assert not page.exception
+    assert page.session_state["kept_drawn"] == 2
+    assert page.session_state["stood in box"] == "now"
+
+
 def test_a_row_that_is_gone_changes_nothing(balance: AppTest) -> None:
     """A name that a browser still sends for a row that was removed meanwhile is too late."""
     balance.button(key="keep").click().run()
