@@ -155,6 +155,7 @@ def test_names_beside_lines_stand_apart_in_the_margin() -> None:
         assert edges[0][0] >= 0
     assert wrapped("Kimi-K3, TP8") == "Kimi-K3, TP8"
     assert wrapped("Qwen3-Next-80B-A3B-Instruct, TP4, S = 4").count("<br>") == 1
+    assert wrapped("Kimi-K3, TP8, S = 4", 18) == "Kimi-K3, TP8,<br>S = 4"
     assert wrapped("W" * 60).endswith("…") or wrapped("W" * 60).count("<br>") == 2
 
 
