@@ -155,6 +155,7 @@ def test_names_beside_lines_stand_apart_in_the_margin() -> None:
         assert edges[0][0] >= 0
     assert wrapped("Kimi-K3, TP8") == "Kimi-K3, TP8"
     assert wrapped("Qwen3-Next-80B-A3B-Instruct, TP4, S = 4").count("<br>") == 1
+    assert wrapped("Kimi-K3, TP8, S = 4", 18) == "Kimi-K3, TP8,<br>S = 4"
     assert wrapped("W" * 60).endswith("…") or wrapped("W" * 60).count("<br>") == 2
 
 
@@ -241,6 +242,27 @@ def test_the_button_presents_with_what_is_kept_and_wanted() -> None:
     assert set(page.query_params) == {"D", WANT, PRESENT}
     assert page.query_params[WANT] == "96\n32K 16"
     assert "Requests that run over L and --dcp-size." in component_data(page.get("bidi_component")[-1])
+
+
+def test_boxes_are_kept_for_the_next_page_and_nothing_else_is() -> None:
+    """What pages note stands beside what the boxes held, under keys that no box has: a browser goes back over it."""
+
+    def noting() -> None:
+        from pages.parts import state
+        from pages.parts.kept import KEPT_DRAWN, forget_rows
+
+        for key in (state.HELD, state.DRAWN, state.SLIDERS, state.WHOLE):
+            state.note(key, "another")
+        state.note(KEPT_DRAWN, 1)
+        state.fill("box", "before")
+        state.note("box", "now")
+        state.keep_boxes()
+        forget_rows()
+
+    page = AppTest.from_function(noting).run()
+    assert not page.exception
+    assert page.session_state["kept_drawn"] == 2
+    assert page.session_state["stood in box"] == "now"
 
 
 def test_a_row_that_is_gone_changes_nothing(balance: AppTest) -> None:

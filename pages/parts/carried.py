@@ -42,7 +42,7 @@ def left_out() -> str:
     words = []
     if kept and kept_to_query(kept) is None:
         words.append(f"The {len(kept)} scenarios kept are too long for a link: hand on the file of the page Compare.")
-    if any(map(state.noted, ("log_text", "kept_log_text", "log_read"))):
+    if any(map(state.noted, ("log_text", f"{state.KEPT_BOX}log_text", "log_read"))):
         words.append("A log that was read is not in a link.")
     if state.noted(OWN_TRAFFIC) is not None:
         words.append("The requests of your file on the page Traffic are not in a link.")

@@ -157,7 +157,8 @@ function handOn(figure, gone) {
     layer.style.display = "none";
     grip.classList.remove("hand-held");
     hideOwn(false);
-    if (written && written.node.data !== headline) written.node.data = headline;
+    const said = written?.node.parentElement?.words; // by the page: it may be newer than the figure
+    if (said && written.node.data !== said) written.node.data = said;
     for (const element of dimmed) element.style.opacity = "";
     written = null;
     dimmed = [];
@@ -253,6 +254,7 @@ function handOn(figure, gone) {
 
   return {
     isOn: () => at !== null,
+    drop,
     // After each drawing: what is under the hand now.
     drawn(next, words, drawnCells, taking) {
       spec = next ?? null;

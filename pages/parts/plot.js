@@ -75,7 +75,11 @@ function lay(root, figures) {
     element.classList.toggle("wide", figure.wide);
     element.style.height = `${figure.layout.height}px`;
   }
-  for (const element of [...root.children]) if (!(element.dataset.figure in figures)) element.remove();
+  for (const element of [...root.children]) {
+    if (element.dataset.figure in figures) continue;
+    element.hand?.drop(); // it may wait for the page still
+    element.remove();
+  }
 }
 
 const QUIET = 400; // [ms] without newer data before Plotly draws below the stills

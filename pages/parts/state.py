@@ -18,7 +18,7 @@ from sizing.scenario.rest import OWN_DEPLOYMENT
 
 TYPED = frozenset(name for name, own in INPUTS.items() if own.widget == "typed") | {"L", "rest_gib"}
 """Numbers that are typed as text."""
-KEPT_BOX = "kept_"
+KEPT_BOX = "stood in "  # before the name of a box; no other key begins with it
 WHOLE = "whole_page"  # that more was set than what a move draws again, so that the whole page has to be drawn
 HELD, DRAWN = "held", "drawn"
 SLIDERS = "sliders"  # how many sliders of L there were

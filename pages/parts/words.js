@@ -28,6 +28,7 @@ function inline(element, source) {
     else if (piece && /^H\d$/.test(element.tagName)) found.push(plain(piece)); // one text: a hand on a figure writes in it
     else if (piece) found.push(...unbroken(plain(piece)));
   }
+  element.words = found.length === 1 ? found[0] : null; // what it says, whatever a hand writes in it
   if (found.length === 1 && typeof found[0] === "string" && element.firstChild?.nodeType === 3 && element.childNodes.length === 1) element.firstChild.data = found[0];
   else element.replaceChildren(...found);
   return element;

@@ -107,10 +107,11 @@ def wrapped(name: str, width: int = LINE_WIDTH, lines: int = MOST_LINES) -> str:
 
 
 def _pieces(name: str, width: int) -> list[str]:
-    """Words with the space before them; a word that is wider than a line is cut."""
+    """Words with the space before them, "S = 4" as one; a word that is wider than a line is cut."""
     found = [""]
-    for char in name:
-        if char == " " or _wide(found[-1] + char) > width:
+    for at, char in enumerate(name):
+        breaks = char == " " and "=" not in (name[at - 1], name[at + 1 : at + 2])
+        if breaks or _wide(found[-1] + char) > width:
             found.append("")
         found[-1] += char
     return found

@@ -7,12 +7,14 @@ In the suite two deployments at some places of each axis; all ten at many with
 import os
 import re
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from sizing import Scenario
-from sizing.exchange.link import to_query
+from sizing import Scenario, solve
+from sizing.exchange.link import from_query, to_query
+from sizing.explain.verdict import verdict as headline_of
 from sizing.scenario.inputs import changed
 from tests.browser.test_balance import open_balance, verdict
 from tests.test_hand import DEPLOYMENTS, expected
@@ -151,6 +153,26 @@ def test_a_click_and_keys_set_l_and_back_undoes_them(page: Page, base_url: str) 
     expect(page.get_by_text("51 requests run at L = 9,216")).to_be_visible()
     page.go_forward()
     page.wait_for_url(clicked)
+
+
+@pytest.mark.parametrize("figure", ["crossing", "ratio"])
+def test_a_page_presented_before_a_hand_is_answered_says_its_own_headline(
+    page: Page, base_url: str, figure: str
+) -> None:
+    """One figure goes, the other has no hand any more: neither leaves in the headline what it found there."""
+    open_balance(page, f"{base_url}/?L=278528&D=4")
+    area, before = axes(page, figure), verdict(page)
+    take_hold(page, figure)
+    page.mouse.move(area["x"] + area["width"] * 0.25, area["y"] + 40, steps=5)
+    page.mouse.up()
+    page.evaluate("document.querySelector('.st-key-present button').click()")
+    expect(page.locator('[data-figure="memory"]')).to_have_count(0)
+    page.wait_for_timeout(4500)  # as long as a hand waits for its page
+    found = from_query(dict(parse_qsl(urlsplit(page.url).query)))[0]
+    assert (verdict(page), before) == (
+        headline_of(solve(found)).headline,
+        "4 requests run at L = 278,528: the KV pool binds.",
+    )
 
 
 def test_the_slider_is_followed_while_it_is_dragged(page: Page, base_url: str) -> None:
