@@ -105,8 +105,8 @@ def _ways(found: tuple[CarryingWay, ...], wants: list[Want]) -> None:
     dearer = found[BEST:]
     if presented() or len(found) == 1:
         return
-    more = f"{count(len(dearer))} dearer way{'' if len(dearer) == 1 else 's'}, and all as a table"
-    with st.expander(more if dearer else "The same as a table"):
+    # Its title tells no number: with another title Streamlit would fold it again.
+    with st.expander("The dearer ways, and all as a table" if dearer else "The same as a table"):
         if dearer:
             figure = ways_figure(dearer, wants, dearer=True)
             show_figures({"ways_dearer": (figure, said)}, key="target_ways_dearer")
@@ -118,7 +118,7 @@ def _instead(answer: Answer) -> None:
     near = near_rows(all_points(answer))
     told = range(len(WAY_COLUMNS)) if answer.fitting else (0, 1, 3)  # without one that fits no split is to be set
     columns, *rows = (tuple(row[at] for at in told) for row in (WAY_COLUMNS, *way_rows(answer, answer.rows)))
-    st.markdown(
+    show_words(
         "\n\n".join(
             (
                 "## What else could be set, on this rest",
@@ -127,7 +127,8 @@ def _instead(answer: Answer) -> None:
                 "## The nearest points that fit",
                 table_text(NEAR_COLUMNS, map(unbroken, near)) if near else "No point fits on any axis.",
             )
-        )
+        ),
+        key="target_instead",
     )
 
 

@@ -83,7 +83,8 @@ function lay(root, figures) {
 }
 
 const QUIET = 400; // [ms] without newer data before Plotly draws below the stills
-const CALM = window.requestIdleCallback ?? ((work) => setTimeout(work)); // not every browser has it
+const IDLE = { timeout: 2000 }; // [ms] after which a busy page is as good as calm
+const CALM = window.requestIdleCallback ? (work) => requestIdleCallback(work, IDLE) : (work) => setTimeout(work); // not every browser has it
 
 // Whether the reader zoomed: then the axes are the reader's, and Plotly draws at once.
 function isZoomed(element) {

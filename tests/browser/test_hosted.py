@@ -16,6 +16,8 @@ from typing import NamedTuple
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.actions import STANDS
+
 ROOT = Path(__file__).parents[2]
 NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 START_SECONDS = 60
@@ -137,6 +139,7 @@ def test_all_of_it_works_and_a_killed_server_loses_nothing(hosted: Hosted, visit
     expect(page.get_by_text("51 requests run at L = 9,216").first).to_be_visible()
     page.goto(f"{hosted.url}?L=16384&tp_size=4&rest_gib=28")
     expect(page.locator(".figures svg").first).to_be_visible(timeout=RECOVERS_MS)
+    expect(page.locator(STANDS)).to_be_visible()
     page.get_by_role("button", name="Keep (0)").click()
     page.get_by_role("button", name="Keep (1)").click()
     expect(page.get_by_role("button", name="Keep (2)")).to_be_visible()
