@@ -47,13 +47,6 @@ function kept(before, next) {
   return same ? before : next;
 }
 
-// Beside Plotly's own button for a PNG, one for the same figure as SVG.
-function withSvg(Plotly, config) {
-  const options = { ...config.toImageButtonOptions, format: "svg", scale: 1 };
-  const button = { name: "svg", title: "Download plot as an SVG", icon: Plotly.Icons.disk };
-  return { ...config, modeBarButtonsToAdd: [{ ...button, click: (figure) => Plotly.downloadImage(figure, options) }] };
-}
-
 // A place of its final height for every figure, before Plotly is there.
 function lay(root, figures) {
   root.closest('[data-testid="stElementContainer"]')?.classList.add("figures-place");
@@ -123,7 +116,7 @@ function plotNow(element) {
   element.synced = drawn;
   // Zoom stays. The width is given: Plotly would ask for it, and so have the whole page laid out, at every move.
   const layout = { ...drawn.layout, uirevision: "keep", autosize: false, width: element.wide };
-  Plotly.react(element, drawn.data, layout, first ? withSvg(Plotly, element.config) : undefined);
+  Plotly.react(element, drawn.data, layout, first ? withPictures(Plotly, element.config) : undefined);
   element.still?.remove();
   element.axesShown = null;
   if (first) element.on("plotly_afterplot", () => element.hand?.redrawn());

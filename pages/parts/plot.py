@@ -49,7 +49,9 @@ _component = st.components.v2.component(
     "figures",
     html='<div class="figures"></div>',
     css="\n".join((HERE / name).read_text(encoding="utf-8") for name in ("plot.css", "data.css")),
-    js="\n".join((HERE / name).read_text(encoding="utf-8") for name in ("hand.js", "still.js", "data.js", "plot.js")),
+    js="\n".join(
+        (HERE / name).read_text(encoding="utf-8") for name in ("hand.js", "still.js", "data.js", "save.js", "plot.js")
+    ),
     isolate_styles=False,  # Plotly puts its own styles into the document's head
 )
 

@@ -373,3 +373,22 @@ def test_hovering_zooming_and_the_table(page: Page, base_url: str) -> None:
     last = solve(Scenario(L=2**20)).now
     assert isinstance(last, Split)
     assert cells == [f"{last.clamp:,}", f"{last.kv_cap:,}", "", f"{last.runs:,}"]
+
+
+def test_a_figure_is_saved_in_the_page_s_letters(page: Page, base_url: str) -> None:
+    """An image shows no font of the page it comes from, and in another the words run out of their grounds."""
+    open_balance(page, base_url)
+    figure = page.locator('[data-figure="crossing"]')
+    figure.hover()
+    files = {}
+    for kind in ("PNG", "SVG"):
+        with page.expect_download() as download:
+            figure.locator(f'[data-title$="{kind}"]').click()
+        assert download.value.suggested_filename == f"hybrid-pool-sizing-crossing.{kind.lower()}"
+        files[kind] = download.value.path().read_bytes()
+    assert files["PNG"][12:24] == b"IHDR" + (2560).to_bytes(4) + (1440).to_bytes(4)
+    assert (
+        b'@font-face { font-family: "Source Sans"; font-weight: 100 900; src: url(data:font/woff2;base64,'
+        in files["SVG"]
+    )
+    assert "51 run" in files["SVG"].decode()
