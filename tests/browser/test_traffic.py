@@ -8,7 +8,7 @@ from sizing.traffic import words
 from sizing.traffic.mix import mix_of
 from sizing.traffic.running import traffic_of
 from sizing.traffic.workload import Workload, mix_of_workload
-from tests.browser.actions import go_to
+from tests.browser.actions import STANDS, go_to
 from tests.browser.labels import CLIPPED, FILLED, OVERLAPPING
 
 SECONDS = 60_000  # [ms] what a slow machine may take to load the page once
@@ -32,17 +32,22 @@ def open_traffic(page: Page, url: str) -> None:
     """Load the page and wait for its worked example."""
     page.goto(f"{url}/traffic")
     headline(page, words.headline(traffic_of(Scenario(), mix_of_workload(Workload()), 0.01)))
+    expect(page.locator(STANDS)).to_be_visible(timeout=SECONDS)
 
 
 def choose(page: Page, box: str, name: str) -> None:
     """Choose in a box as a reader does: a menu that a shifting page closed at once is opened again."""
     option = page.get_by_role("option", name=name, exact=True)
+    expect(page.get_by_role("combobox", name=box)).to_be_visible(timeout=SECONDS)
+    expect(page.locator(STANDS)).to_be_visible(timeout=SECONDS)
     for _ in range(TRIES):
         page.get_by_role("combobox", name=box).click(timeout=SECONDS)
         try:
             option.click(timeout=3_000)
         except TimeoutError:
             continue
+        expect(page.get_by_role("combobox", name=box)).to_have_value(name)
+        expect(page.locator(STANDS)).to_be_visible(timeout=SECONDS)
         return
     raise AssertionError(f"the menu of {box} never opened")
 
