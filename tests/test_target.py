@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from sizing import RefusedError, Scenario, Split, read_scenario, solve
-from sizing.answers.carrying_settings import Setting, Want, setting_of
+from sizing.answers.carrying_settings import Setting, Want, setting_on
 from sizing.answers.target import Answer, Near, Row, aim
 from sizing.basics.units import GIB
 from sizing.engine.charges import slots_from_ratio
@@ -92,7 +92,7 @@ def targets(draw: st.DrawFn, most_slots: int = 100_000) -> tuple[Scenario, tuple
 def test_what_is_proposed_runs_the_wants_and_no_cheaper_pin_does(found: tuple[Scenario, tuple[Want, ...]]) -> None:
     """Solved forward at every L it runs at least what is wanted; one slot fewer than requests x S does not."""
     scenario, wants = found
-    setting = setting_of(scenario, wants)
+    setting = setting_on(rank_of(scenario), wants)
     if setting is None:
         assert (best := solve(scenario).optimum) is None or any(
             want.requests > best.runs * scenario.attn_dp_size or want.L != scenario.L for want in wants
@@ -118,7 +118,7 @@ def test_every_slot_count_and_ratio_of_the_ranges_carries_the_wants(
 ) -> None:
     """Both ends and what lies between; just outside either end it does not."""
     scenario, wants = found
-    setting = setting_of(scenario, wants)
+    setting = setting_on(rank_of(scenario), wants)
     assume(setting is not None)
     assert setting is not None
     if setting.ratio_low is not None and setting.ratio is not None:
@@ -231,11 +231,11 @@ def test_ninety_six_of_the_worked_example() -> None:
 
 def test_the_safe_pin_keeps_a_slot_for_the_chunk_boundary() -> None:
     """Requests x S + 1; where that slot no longer fits the pin is requests x S, and says so."""
-    setting = setting_of(Scenario(), [Want(L=L, requests=74)])
+    setting = setting_on(rank_of(Scenario()), [Want(L=L, requests=74)])
     assert setting
     assert (setting.pin, setting.spare, setting.slots_low, setting.slots_high) == (371, 1, 371, 376)
     edge = near(row(aim(Scenario(), NINETY_SIX), 5), "rest")
-    spared = setting_of(Scenario(rest_gib=edge), NINETY_SIX)
+    spared = setting_on(rank_of(Scenario(rest_gib=edge)), NINETY_SIX)
     assert spared
     assert (spared.pin, spared.spare) == (481, 1)
     answer = aim(Scenario(rest_gib=edge - 0.01), NINETY_SIX)
@@ -248,7 +248,7 @@ def test_speculation_asks_for_more_than_the_48_it_assumes() -> None:
     """50 requests need --max-running-requests 50, 40 do not."""
     scenario = Scenario(D=4, draft_kv_bytes_per_token=576, rest_gib=60)
     for wanted, asked in ((40, None), (50, 50)):
-        setting = setting_of(scenario, [Want(L=L, requests=wanted)])
+        setting = setting_on(rank_of(scenario), [Want(L=L, requests=wanted)])
         assert setting
         assert setting.asked == asked == setting.scenario.max_running_requests
         assert setting.flags[1:] == ((f"--max-running-requests {asked}",) if asked else ())
@@ -256,7 +256,7 @@ def test_speculation_asks_for_more_than_the_48_it_assumes() -> None:
 
 def test_a_release_that_ignores_pins_is_given_a_short_ratio() -> None:
     """Up to 0.5.6 one ratio of the range is written out; solved, it carries the wants."""
-    setting = setting_of(Scenario(release="0.5.6", model="", rest_gib=28.529), [Want(L=L, requests=80)])
+    setting = setting_on(rank_of(Scenario(release="0.5.6", model="", rest_gib=28.529)), [Want(L=L, requests=80)])
     assert setting
     assert setting.ratio_low is not None
     assert setting.ratio_high is not None
@@ -287,7 +287,7 @@ def test_a_release_that_ignores_pins_is_given_a_short_ratio() -> None:
 def test_other_deployments(values: dict[str, Any], wanted: int, pin: int | None, asked: int | None) -> None:
     """Attention DP multiplies per rank; a release that ignores pins gets a ratio; S is 4 under PP."""
     scenario = Scenario(**values)
-    setting = setting_of(scenario, [Want(L=L, requests=wanted)])
+    setting = setting_on(rank_of(scenario), [Want(L=L, requests=wanted)])
     assert setting
     assert (setting.pin, setting.asked) == (pin, asked)
     assert carried(setting.scenario, [Want(L=L, requests=wanted)])
@@ -306,7 +306,7 @@ def test_a_cap_on_tokens_is_an_axis_of_its_own() -> None:
 def test_several_lengths_are_carried_by_one_setting() -> None:
     """Each want is lowered alone where that is enough; where it is not, all are capped together."""
     wants = [Want(L=L, requests=60), Want(L=131_072, requests=4)]
-    setting = setting_of(Scenario(), wants)
+    setting = setting_on(rank_of(Scenario()), wants)
     assert setting
     assert setting.requests == 60
     assert setting.kv_left == setting.kv_tokens - 60 * L

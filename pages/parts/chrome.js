@@ -72,7 +72,7 @@ function begin() {
   };
 }
 
-// Once for a page: Streamlit calls this again with each theme, and of what it gave back the last alone, when the page goes.
+// Begun once a page: Streamlit calls this again when the theme changes, and runs only the last clean-up, when the page goes.
 export default function ({ parentElement }) {
   const place = parentElement.firstElementChild;
   return (place.end ??= begin());

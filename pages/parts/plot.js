@@ -70,7 +70,7 @@ function lay(root, figures) {
   }
   for (const element of [...root.children]) {
     if (element.dataset.figure in figures) continue;
-    element.hand?.drop(); // it may wait for the page still
+    element.hand?.drop(); // it may still be waiting for the page
     element.remove();
   }
 }
@@ -159,8 +159,8 @@ function refit(root) {
   }
 }
 
-// What the sliders of the sidebar say while a reader moves them, who then has the focus there: Streamlit itself hears of
-// it at the end. It also sets them by itself, to where they stood a moment ago too.
+// What the sliders of the sidebar say while a reader moves them, who then has the focus there: Streamlit hears of it
+// at the end. Streamlit sets them too, sometimes to where they stood a moment ago: nobody moves them then.
 function followSliders(root) {
   const sidebar = document.querySelector('[data-testid="stSidebar"]');
   const watch = new MutationObserver((changes) => {
@@ -175,8 +175,8 @@ function followSliders(root) {
   return watch;
 }
 
-// Once for each place of figures, until it goes: Streamlit calls the function below at each change, and of what it gave
-// back the last alone, when the place goes.
+// Begun once for each place of figures: Streamlit calls the function below at each change, and runs only the last
+// clean-up, when the place goes.
 function watch(root) {
   const end = new AbortController();
   const repaint = new MutationObserver(() => {

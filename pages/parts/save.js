@@ -1,7 +1,5 @@
-// A figure as a file, PNG or SVG, in the page's own letters. An image shows none of a page's fonts, and in others the
-// words would run out of their grounds: so the font goes into the picture.
-
-const FONT = "Source Sans"; // of the figures, as theme.py names it
+// A figure as a file, PNG or SVG, in the page's own font. A picture loses the fonts of its page, and in another font
+// words outgrow their backgrounds, so the font is put into the file.
 
 const asDataUrl = (blob) => new Promise((resolve) => {
   const reader = new FileReader();
@@ -9,14 +7,14 @@ const asDataUrl = (blob) => new Promise((resolve) => {
   reader.readAsDataURL(blob);
 });
 
-// The page's rule for the upright font, with the font itself in it; empty where the page has none.
-async function fontRule() {
+// The page's rule for an upright font, with the font itself in it; empty where the page has none.
+async function fontRule(family) {
   for (const sheet of document.styleSheets) {
     for (const rule of sheet.href && new URL(sheet.href).origin !== location.origin ? [] : sheet.cssRules) {
-      if (!(rule instanceof CSSFontFaceRule) || rule.style.fontStyle === "italic" || rule.style.fontFamily.replaceAll('"', "") !== FONT) continue;
+      if (!(rule instanceof CSSFontFaceRule) || rule.style.fontStyle === "italic" || rule.style.fontFamily.replaceAll('"', "") !== family) continue;
       const [, address] = rule.style.src.match(/url\("?([^")]+)"?\)/) ?? [];
       const answer = address && (await fetch(new URL(address, sheet.href ?? document.baseURI), { cache: "force-cache" }));
-      if (answer?.ok) return `@font-face { font-family: "${FONT}"; font-weight: 100 900; src: url(${await asDataUrl(await answer.blob())}); }`;
+      if (answer?.ok) return `@font-face { font-family: "${family}"; font-weight: 100 900; src: url(${await asDataUrl(await answer.blob())}); }`;
     }
   }
   return "";
@@ -25,7 +23,8 @@ async function fontRule() {
 async function pictureWithFont(figure, options) {
   const url = await window.Plotly.toImage(figure, { ...options, format: "svg", scale: 1 });
   const svg = decodeURIComponent(url.slice(url.indexOf(",") + 1)), head = svg.indexOf(">") + 1;
-  return new Blob([svg.slice(0, head), `<style>${await fontRule()}</style>`, svg.slice(head)], { type: "image/svg+xml" });
+  const [family] = figure._fullLayout.font.family.split(","); // the first is the page's own
+  return new Blob([svg.slice(0, head), `<style>${await fontRule(family)}</style>`, svg.slice(head)], { type: "image/svg+xml" });
 }
 
 async function asPng(svg, { width, height, scale }) {

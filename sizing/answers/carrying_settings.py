@@ -125,16 +125,11 @@ def carries(rank: Rank, needed: Need, slots: Numeric | None = None) -> Any:
     return pools.carries(there, needed.requests, needed.tokens)
 
 
-def setting_of(scenario: Scenario, wants: Sequence[Want]) -> Setting | None:
+def setting_on(of_ratio: Rank, wants: Sequence[Want]) -> Setting | None:
     """The setting that carries every want, with a slot to spare where one fits; None where none does.
 
     Raises RefusedError for flags that are refused.
     """
-    return setting_on(rank_of(scenario), wants)
-
-
-def setting_on(of_ratio: Rank, wants: Sequence[Want]) -> Setting | None:
-    """The same of a scenario whose rank by ratio is known."""
     rank, least = pin_rank(of_ratio), need_of(of_ratio.scenario, wants)
     for needed in (least._replace(spare=True), least):
         carried = carries(rank, needed)
@@ -157,7 +152,7 @@ def _asking(rank: Rank, requests: int) -> tuple[Rank, int]:
 
 
 def settles(rank: Rank, needed: Need) -> bool:
-    """Whether a need that fits does so too where asking for its requests leaves an estimated `rest` less."""
+    """Whether a need that fits still fits once its requests are asked for, which can lower an estimated `rest`."""
     if rank.scenario.rest_source != "low end" or carries(rank, needed):
         return True
     return bool(fits(pin_rank(_asking(rank, int(needed.requests))[0]), needed))

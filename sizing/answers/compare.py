@@ -62,8 +62,8 @@ MOST_TOLD = 4  # inputs in a name: more do not fit beside a line
 
 
 def _told_apart(scenario: Scenario, scenarios: tuple[Scenario, ...]) -> str:
-    """The title and what sets it apart from another with that title, the rarest first; of defaults only what at most
-    half of them have.
+    """The title and what sets it apart from others with that title, the rarest first. A default is named only where at
+    most half of them have it.
     """
     rows = [_told(other) for other in scenarios if not other.name and other.title == scenario.title]
     own, changed = _told(scenario), scenario.differences().keys()

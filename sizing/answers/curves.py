@@ -25,6 +25,7 @@ Integers = NDArray[np.int64]
 Reals = NDArray[np.float64]
 
 L_LOW, L_HIGH = 256, 2**20  # [tokens] the range of the slider and of the figure
+DOUBLINGS = (L_HIGH // L_LOW).bit_length() - 1  # from one end to the other
 VISIBLE_STEPS = 24  # requests; above, one request is thinner than a line on the figure
 
 
@@ -81,7 +82,7 @@ def _even_lengths(points: int) -> Integers:
 @cache
 def stepped_lengths(steps: int) -> tuple[int, ...]:
     """Context lengths [tokens] from 256 to 1M, `steps` to each doubling, evenly spaced within it."""
-    starts = [L_LOW * 2**octave for octave in range((L_HIGH // L_LOW).bit_length() - 1)]
+    starts = [L_LOW * 2**octave for octave in range(DOUBLINGS)]
     return (*(start * (steps + step) // steps for start in starts for step in range(steps)), L_HIGH)
 
 

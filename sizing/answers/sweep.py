@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.band import for_flags
-from sizing.answers.curves import L_HIGH, L_LOW, stepped_end, stepped_lengths
+from sizing.answers.curves import DOUBLINGS, stepped_end, stepped_lengths
 from sizing.answers.optimum import r_star
 from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.frames import REQUESTS, frame_of
@@ -54,7 +54,6 @@ CATEGORIES: dict[str, tuple[str, ...]] = {
 COPIED = ("D", "max_running_requests", "page_size")
 
 POINTS = 200  # values on an axis where none are given, about
-DOUBLINGS = (L_HIGH // L_LOW).bit_length() - 1  # from one end of an axis of L to the other
 REACH = 40  # an axis of ratios goes this many times below and above what is set and r*
 REST_REACH = 4  # an axis of rest or of a pin goes this many times below and above what is set
 DRAFTS = range(17)

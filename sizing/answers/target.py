@@ -154,7 +154,7 @@ def most_of(rank: Rank, wants: tuple[Want, ...], at: int) -> int:
 
 
 def _last_that_settles(rank: Rank, low: int, high: int, needed: Callable[[Any], Need]) -> int:
-    """The last number from low to high whose need fits, and does so with the estimate that its own requests leave."""
+    """The last number from low to high whose need fits, and still fits once its requests are asked for."""
     found = last_that(low, high, lambda tried: fits(rank, needed(tried)))
     if found < low or settles(rank, needed(found)):
         return found
@@ -291,7 +291,7 @@ def _point(
     words: str,
     price: str,
 ) -> Iterator[Near]:
-    """Nothing where what the point asks for leaves an estimated rest too little."""
+    """No point where asking for its requests lowers an estimated rest too far."""
     setting = setting_on(of_ratio, wants)
     if setting is None:
         return

@@ -372,7 +372,7 @@ def ends_of(scenario: _D) -> tuple[_D, _D] | None:
 
 
 def end_anew(scenario: _D) -> _D:
-    """The scenario at the same end of the estimate that holds for its inputs now; as it is where rest is no end."""
+    """The scenario with its end of the estimate taken again for its inputs now; unchanged where rest is no such end."""
     if scenario.rest_source not in ("low end", "high end"):
         return scenario
     rest = estimate_of(scenario)
