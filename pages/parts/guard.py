@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config, net_util
 
 from pages.parts.head import Head
+from pages.parts.whole_moves import WholeMoves
 
 HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[\w.-]+))(?::\d{1,5})?", re.ASCII)
 LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -165,6 +166,8 @@ def _nowhere() -> None:
 
 
 def guarded() -> list[Middleware]:
-    """The guard for Streamlit's App, and the pages' style; from now on no address of this machine is looked up."""
+    """The guard for Streamlit's App, the pages' style, and moves as a whole; from now on no address of this machine is
+    looked up.
+    """
     net_util.get_external_ip = net_util.get_internal_ip = _nowhere
-    return [Middleware(Guard), Middleware(Head)]
+    return [Middleware(Guard), Middleware(Head), Middleware(WholeMoves)]
