@@ -38,11 +38,11 @@ def words(message: Message) -> str:
     return next(what for what in (*ENDS, "runs", "stands", "a", "b", "c", LARGE) if told(what) == message)
 
 
-def asked(fragment: str = "") -> Message:
-    """A message of the browser: run the page, or a fragment of it."""
+def asked(page: str) -> Message:
+    """A message of the browser: run this page, or the first."""
     message = BackMsg()
     message.rerun_script.query_string = "L=4096"
-    message.rerun_script.fragment_id = fragment
+    message.rerun_script.page_script_hash = page
     return {"type": "websocket.receive", "bytes": message.SerializeToString()}
 
 
@@ -84,14 +84,14 @@ def short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole_moves, "WAIT_S", 0.02)
 
 
-MOVE, PAGE = asked("fragment"), asked()
+FIRST, MOVE = asked(""), asked("page")
 
 
 @pytest.mark.parametrize(
     ("steps", "expected"),
     [
-        # the whole page: as Streamlit sends it
-        ((PAGE, "runs", "a", "ended", "stands"), [[], ["runs"], ["a"], ["ended"], ["stands"]]),
+        # the first run: as Streamlit sends it
+        ((FIRST, "runs", "a", "ended", "stands"), [[], ["runs"], ["a"], ["ended"], ["stands"]]),
         # a move: at once when it has ended, and nothing of that it ran
         ((MOVE, "stands", "a", "runs", LARGE, "b", "ended", "stands"),
          [[], [], [], [], [], [], ["a", LARGE, "b", "ended"], []]),
@@ -103,8 +103,8 @@ MOVE, PAGE = asked("fragment"), asked()
         # one that is cut short by the next: both together
         ((MOVE, "runs", "a", MOVE, "cut short", "b", "ended", "stands"),
          [[], [], [], [], [], [], ["a", "cut short", "b", "ended"], []]),
-        # a run of the page is under way when a move begins: what was told is untold
-        ((PAGE, "runs", "a", MOVE, "cut short", "b", "ended", "stands"),
+        # the first run is under way when a move begins: what was told is untold
+        ((FIRST, "runs", "a", MOVE, "cut short", "b", "ended", "stands"),
          [[], ["runs"], ["a"], [], [], [], ["cut short", "b", "ended"], ["stands"]]),
         # an error ends a run too
         ((MOVE, "runs", "a", "failed", "stands"), [[], [], [], ["a", "failed"], []]),

@@ -1,9 +1,9 @@
 """A move reaches the browser whole.
 
 Streamlit sends each element when it is made, and says when a script begins and ends. For each of these the browser goes
-through every widget of the page, which took a quarter of the time of a move (tests/bench/slider.py). So what a
-fragment's run sends is held until the run has ended, and the browser is not told that it ran. A run that takes longer
-is sent as Streamlit does.
+through every widget of the page, which took a sixth of the time of a move (tests/bench/slider.py). So what a run sends
+is held until it has ended, and the browser is not told that it ran. The first run of a page that is opened, and one
+that takes longer, are sent as Streamlit does.
 """
 
 import asyncio
@@ -49,9 +49,9 @@ class _Browser:
         self._told_running = False
 
     async def received(self, receive: Receive) -> Message:
-        """The browser's next message; from one that asks for a fragment on, what is sent is held."""
+        """The browser's next message; from one that asks for a run on, what is sent is held."""
         message = await receive()
-        if self._held is None and _asks_for_fragment(message):
+        if self._held is None and _asks_again(message):
             self._held = []
             self._waiting = asyncio.create_task(self._wait())
         return message
@@ -97,12 +97,13 @@ class _Browser:
         await self._send(message)
 
 
-def _asks_for_fragment(message: Message) -> bool:
+def _asks_again(message: Message) -> bool:
+    """Whether a browser that has a page asks for a run; the first time it does not know which page it will get."""
     try:
         asked = BackMsg.FromString(message.get("bytes") or b"")
     except DecodeError:  # Streamlit says what it thinks of that
         return False
-    return bool(asked.rerun_script.fragment_id)
+    return bool(asked.rerun_script.page_script_hash)
 
 
 def _said(message: Message) -> str:
