@@ -23,6 +23,7 @@ from sizing.traffic.running import carriers_of, traffic_of
 from sizing.traffic.workload import Workload, mix_of_workload
 from tests.conftest import Run
 from tests.test_figures import EDGES
+from tests.test_pages import component_data
 from tests.test_printed_flags import held, runs, with_flags
 from tests.test_properties import examples, scenarios
 
@@ -254,7 +255,7 @@ def test_the_pages_say_it(name: str) -> None:
     app.run().switch_page(f"pages/{name}.py").run()
     assert not app.exception
     assert app.text_input(key="fleet_users").value == "2000"
-    said = "\n".join(str(element.value) for element in app.markdown).replace("\\", "")
+    said = "\n".join(map(component_data, app.get("bidi_component"))).replace("\\", "")
     assert "2,000 requests at once: 40 servers, 320 GPUs, as set" in said
     app.text_input(key="fleet_users").set_value("none").run()
     assert not app.exception

@@ -49,17 +49,17 @@ def show_boot_memory(boot: Boot, found: Diagnosis, gpu: str) -> None:
 
 def show_hardware(scenario: Scenario, requests: int | None) -> None:
     """Which GPUs carry the model; `requests` of its L where so many are wanted. Raises nothing."""
-    st.markdown("## Which GPUs carry it")
+    title = "## Which GPUs carry it"
     try:
         found = hardware_of(scenario)
     except RefusedError as refused:
+        st.markdown(title)
         st.error(plain(str(refused)))
         return
-    st.markdown(plain(hardware_headline(found, requests)))
     rows = carried_rows(found, requests)
-    if rows:
-        show_words(table_text(CARRIED_COLUMNS, rows[:FEWEST]), key="hardware_table")
+    table = (table_text(CARRIED_COLUMNS, rows[:FEWEST]),) if rows else ()
     shown = f"Shown: {FEWEST} of {len(rows)}. " if len(rows) > FEWEST else ""
-    st.caption(plain(f"{shown}{hardware_notes(found)}"))
+    words = (title, plain(hardware_headline(found, requests)), *table, plain(f"{shown}{hardware_notes(found)}"))
+    show_words("\n\n".join(words), key="hardware")
     if found.carried and kept_box("hardware_rows", False, partial(st.toggle, "All GPUs and widths, to sort")):
         data_table(found.frame(), key="hardware_frame")
