@@ -103,6 +103,9 @@ FIRST, MOVE = asked(""), asked("page")
         # one that is cut short by the next: both together
         ((MOVE, "runs", "a", MOVE, "cut short", "b", "ended", "stands"),
          [[], [], [], [], [], [], ["a", "cut short", "b", "ended"], []]),
+        # one that had ended when the next was asked for: each as a whole
+        ((MOVE, "a", MOVE, "ended", "stands", "runs", "b", "ended", "stands"),
+         [[], [], [], ["a", "ended"], [], [], [], ["b", "ended"], []]),
         # the first run is under way when a move begins: what was told is untold
         ((FIRST, "runs", "a", MOVE, "cut short", "b", "ended", "stands"),
          [[], ["runs"], ["a"], [], [], [], ["cut short", "b", "ended"], ["stands"]]),

@@ -47,13 +47,17 @@ class _Browser:
         """In order; None while nothing is held."""
         self._waiting: asyncio.Task[None] | None = None
         self._told_running = False
+        self._asked_since = False
+        """Whether another run was asked for that what is held does not answer."""
 
     async def received(self, receive: Receive) -> Message:
         """The browser's next message; from one that asks for a run on, what is sent is held."""
         message = await receive()
-        if self._held is None and _asks_again(message):
-            self._held = []
-            self._waiting = asyncio.create_task(self._wait())
+        if _asks_again(message):
+            if self._held is None:
+                self._hold()
+            else:
+                self._asked_since = True
         return message
 
     async def sent(self, message: Message) -> None:
@@ -66,15 +70,23 @@ class _Browser:
                 await self._pass_on(message, said)
                 return
             self._held.append(message)
-            if said == "ended" or message["type"] != "websocket.send":
+            if said == "cut short":  # the run that follows at once is of what was asked since
+                self._asked_since = False
+            elif said == "ended" or message["type"] != "websocket.send":
                 self.stop_waiting()
                 await self._let_go(ended=True)
+                if self._asked_since:
+                    self._hold()
 
     def stop_waiting(self) -> None:
         """Nobody waits for the end of a run any more."""
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
+
+    def _hold(self) -> None:
+        self._held, self._asked_since = [], False
+        self._waiting = asyncio.create_task(self._wait())
 
     async def _wait(self) -> None:
         await asyncio.sleep(WAIT_S)
@@ -107,7 +119,9 @@ def _asks_again(message: Message) -> bool:
 
 
 def _said(message: Message) -> str:
-    """What a message to the browser says of the script: that it "runs", "ended" or "stands" still; else nothing."""
+    """What a message to the browser says of the script: that it "runs", was "cut short" by the next or "ended",
+    or that it "stands"; nothing else.
+    """
     data = message.get("bytes") or b""
     if not 0 < len(data) <= SHORT:
         return ""
@@ -115,5 +129,7 @@ def _said(message: Message) -> str:
     kind = told.WhichOneof("type")
     if kind == "session_status_changed":
         return "runs" if told.session_status_changed.script_is_running else "stands"
-    early = ForwardMsg.ScriptFinishedStatus.FINISHED_EARLY_FOR_RERUN  # the run that follows at once ends it
-    return "ended" if kind == "script_finished" and told.script_finished != early else ""
+    if kind != "script_finished":
+        return ""
+    early = ForwardMsg.ScriptFinishedStatus.FINISHED_EARLY_FOR_RERUN
+    return "cut short" if told.script_finished == early else "ended"
