@@ -29,8 +29,8 @@ HOSTED = ("--server.address", "0.0.0.0", "--server.allowedHosts", "sizing.exampl
 class Server:
     """A running dashboard, what it wanted outside, and requests to it with any header."""
 
-    def __init__(self, port: int, notes: Path) -> None:
-        self.port, self._notes = port, notes
+    def __init__(self, port: int, pid: int, notes: Path) -> None:
+        self.port, self.pid, self._notes = port, pid, notes
 
     @property
     def wanted(self) -> list[str]:
@@ -67,7 +67,7 @@ def running(folder: Path, *options: str, app: Path = ROOT / "app.py") -> Iterato
     notes = folder / "wanted.txt"
     command = [sys.executable, str(WATCHED), str(notes), "run", str(app), "--server.port", str(port), *options]
     process = subprocess.Popen(command, cwd=app.parent, stdin=subprocess.DEVNULL)
-    server = Server(port, notes)
+    server = Server(port, process.pid, notes)
     try:
         deadline = time.monotonic() + START_SECONDS
         while not _answers(server):
@@ -99,6 +99,39 @@ def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """As it is started behind a proxy, with a name of its own and one more origin."""
     with running(tmp_path_factory.mktemp("hosted"), *HOSTED, "https://wiki.example") as found:
         yield found
+
+
+ASKING = {  # what a loop can be asked for, of a stranger
+    "connection": "loop.create_connection(asyncio.Protocol, 'stranger.example', 80)",
+    "address": "loop.getaddrinfo('stranger.example', 80)",
+    "datagrams": "loop.create_datagram_endpoint(asyncio.DatagramProtocol, remote_addr=('192.0.2.7', 53))",
+    "socket": "loop.sock_connect(socket.create_server(('127.0.0.1', 0)), ('192.0.2.7', 80))",
+    "datagram": "loop.sock_sendto(socket.socket(type=socket.SOCK_DGRAM), b'', ('192.0.2.7', 53))",
+}
+
+
+@pytest.mark.parametrize("asked", ASKING.values(), ids=ASKING)
+def test_a_loop_is_watched(tmp_path: Path, asked: str) -> None:
+    """The server's loop asks the system itself, past Python's own hooks."""
+    notes = tmp_path / "wanted.txt"
+    script = f"""
+import asyncio, pathlib, socket, uvloop
+from tests.watched import watch
+watch(pathlib.Path({str(notes)!r}))
+async def ask():
+    loop = asyncio.get_running_loop()
+    await {asked}
+uvloop.run(ask())
+"""
+    ended = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "nothing leaves this machine" in ended.stderr
+    assert "stranger.example" in notes.read_text() or "192.0.2.7" in notes.read_text()
+
+
+def test_answers_leave_at_once(server: Server) -> None:
+    """The server runs on uvloop: asyncio holds a small message back until the one before it is acknowledged."""
+    maps = Path(f"/proc/{server.pid}/maps").read_text(encoding="utf-8")
+    assert "/uvloop/" in maps
 
 
 OWN_HOSTS = ("localhost", "127.0.0.1", "[::1]", "LOCALHOST", "localhost.")

@@ -1,12 +1,16 @@
 """`python tests/watched.py FILE COMMAND...`: `streamlit COMMAND...`, with every way out of the machine shut and noted.
 
-An audit hook cannot be taken back and sees every connection, datagram and name looked up, whichever library asks.
+An audit hook cannot be taken back and sees every connection, datagram and name looked up, whichever library asks; but
+for uvloop, which asks the system itself and is made to say so.
 """
 
 import ipaddress
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import uvloop
 
 # Where in an event's arguments the address or the name stands, as Python's own socket module raises them.
 ASKED = {
@@ -15,6 +19,16 @@ ASKED = {
     "socket.sendmsg": 1,
     "socket.getaddrinfo": 0,
     "socket.gethostbyname": 0,
+}
+
+
+# What a loop of uvloop asks of the system, and where the host stands in its arguments.
+BY_LOOP: dict[str, Callable[..., Any]] = {
+    "create_connection": lambda self, factory, host=None, *_, **__: host,
+    "create_datagram_endpoint": lambda self, factory, local_addr=None, remote_addr=None, **_: remote_addr,
+    "getaddrinfo": lambda self, host, *_, **__: host,
+    "sock_connect": lambda self, sock, address: address,
+    "sock_sendto": lambda self, sock, data, address: address,
 }
 
 
@@ -44,6 +58,18 @@ def watch(notes: Path) -> None:
             raise OSError(f"{event} {host}: nothing leaves this machine")
 
     sys.addaudithook(hook)
+    for name, host_of in BY_LOOP.items():
+        setattr(uvloop.Loop, name, told(getattr(uvloop.Loop, name), host_of))
+
+
+def told(ask: Callable[..., Any], host_of: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of a loop that says first whom it asks for."""
+
+    async def asked(*arguments: Any, **named: Any) -> Any:
+        sys.audit("socket.connect", None, host_of(*arguments, **named))
+        return await ask(*arguments, **named)
+
+    return asked
 
 
 if __name__ == "__main__":
