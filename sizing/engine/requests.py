@@ -46,7 +46,7 @@ def admitted(rank: Rank, rows: Numeric, clamp: Numeric) -> Numeric:
 def estimate(rank: Rank, rows: Numeric) -> Numeric:
     """The engine's own guess at running requests [requests] from rows of one rank and the context length."""
     factor, low, high = rank.rules.estimate
-    guess = np.trunc(rows / rank.context_length * factor).astype(np.int64)
+    guess = (rows / rank.context_length * factor).astype(np.int64)  # cut off, as the engine's int()
     return lesser(greater(guess, low), high)
 
 
