@@ -14,6 +14,7 @@ from sizing.basics.units import flag_ratio
 from sizing.engine.kv import kv_cap
 from sizing.engine.pools import held_by_kv, pools_from_slots, running
 from sizing.engine.rank import rank_of
+from sizing.engine.resolved import Rank
 from sizing.engine.slots import slots_unpinned
 from sizing.engine.split import Split
 from sizing.scenario.inputs import Scenario
@@ -121,11 +122,11 @@ def over_ratio(scenario: Scenario, ratio: Reals) -> RatioCurve:
 
     Where the engine refuses to start, `runs` is 0.
     """
-    rank = rank_of(scenario)
-    pools = pools_from_slots(rank, np.broadcast_to(np.maximum(slots_unpinned(rank, ratio), 0), ratio.shape))
-    return RatioCurve(
-        ratio=ratio,
-        clamp=pools.clamp,
-        kv_cap=held_by_kv(pools, scenario.L),
-        runs=running(pools, scenario.L),
-    )
+    return rank_over_ratio(rank_of(scenario), ratio)
+
+
+def rank_over_ratio(rank: Rank, ratio: Reals) -> RatioCurve:
+    """The same for a rank by ratio."""
+    L, slots = rank.scenario.L, np.maximum(slots_unpinned(rank, ratio), 0)
+    pools = pools_from_slots(rank, np.broadcast_to(slots, ratio.shape))
+    return RatioCurve(ratio=ratio, clamp=pools.clamp, kv_cap=held_by_kv(pools, L), runs=running(pools, L))

@@ -90,6 +90,10 @@ class Sizing(BaseModel):
         """State slots [slots per running request]."""
         return self.resolved.S
 
+    def __hash__(self) -> int:
+        """All else follows from the scenario."""
+        return hash(self.scenario)
+
 
 def solve(scenario: Scenario) -> Sizing:
     """Solve a scenario. Raises RefusedError when the flags themselves are refused (engine-sizing.md section 4), and for
