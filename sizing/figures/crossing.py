@@ -13,7 +13,7 @@ from sizing.answers.unified_curves import unified_over_context
 from sizing.basics.problems import Refusal
 from sizing.basics.units import count, ratio_text, requests_text, tokens_text
 from sizing.engine.split import Split
-from sizing.figures.placement import Frame, Ground, Spot
+from sizing.figures.placement import Ground, Spot
 from sizing.figures.theme import (
     DOT,
     OWN,
@@ -260,9 +260,9 @@ def _hover(curve: ContextCurve, low: float) -> Figure:
 def _ground(
     sizing: Sizing, figure: Figure, curve: ContextCurve, behind: list[Split], shown: Split, more: list[Integers]
 ) -> Ground:
-    """All lines and points, on each frame that the figure is shown in."""
+    """All lines and points, at each size that the figure is shown in."""
     (x, y), high = (figure["xaxis"]["range"], figure["yaxis"]["range"]), figure["margin"]["t"] + figure["margin"]["b"]
-    frames = [Frame(width, height - high, tuple(x), tuple(y)) for width, height in SHOWN_AT]
+    sizes = [(width, height - high) for width, height in SHOWN_AT]
     L = np.log10(curve.L)
     ends = np.log10([L_LOW, L_HIGH])
     falling = [math.log10(split.kv_tokens) - ends for split in behind if split.kv_tokens > 0]
@@ -273,7 +273,7 @@ def _ground(
         *((ends, down) for down in falling),
         *((ends, np.log10([level, level])) for level in levels if level > 0),
     ]
-    ground = Ground(frames, paths)
+    ground = Ground(sizes, x, y, paths)
     ground.upright(math.log10(sizing.scenario.L))
     ground.point(math.log10(sizing.scenario.L), math.log10(max(shown.runs, 10 ** y[0])), DOT)
     if L_LOW <= shown.crossing <= L_HIGH:

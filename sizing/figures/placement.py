@@ -1,8 +1,9 @@
 """Where words stand beside points so that nothing is covered: boxes in pixels from the axes' lower left corner."""
 
 import re
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise, tee
 from typing import Any, NamedTuple
 from unicodedata import east_asian_width
 
@@ -135,36 +136,10 @@ class Spot(NamedTuple):
     """From the place to the words [px], to the right and upward."""
 
 
-class Frame(NamedTuple):
-    """The axes as one screen or picture shows them: their size [px] and their ends in their own units."""
-
-    width: float
-    height: float
-    x: tuple[float, float]
-    y: tuple[float, float]
-
-    def across(self, x: Any) -> Any:
-        """How far right [px]."""
-        return (np.asarray(x, float) - self.x[0]) / (self.x[1] - self.x[0]) * self.width
-
-    def x_at(self, across: Any) -> Any:
-        """What lies so far right [px]."""
-        return self.x[0] + across / self.width * (self.x[1] - self.x[0])
-
-    def up(self, y: Any) -> Any:
-        """How far up [px]."""
-        return (np.asarray(y, float) - self.y[0]) / (self.y[1] - self.y[0]) * self.height
-
-    def box(self, spot: Spot, size: tuple[float, float]) -> Box:
-        """What words of that size [px] would cover."""
-        x, y, side, off = spot
-        (right, up), (x0, x1), (y0, y1), (width, height) = SIDES.get(side, (0, 0)), self.x, self.y, size
-        # As across() and up() have it, of one number: numpy would take longer than all the rest.
-        left = (float(x) - x0) / (x1 - x0) * self.width + off[0] + (right - 1) / 2 * width
-        bottom = (float(y) - y0) / (y1 - y0) * self.height + off[1] + (up - 1) / 2 * height
-        return Box(left, bottom, left + width, bottom + height)
-
-
+Size = tuple[float, float]
+"""Width and height [px]."""
+Ends = tuple[float, float]
+"""Both ends of an axis, or two places on it, in its own units."""
 COLUMN = 4.0  # [px] a path is looked at in columns of this width
 GAP = 3.0  # [px] from words to a line: half of the widest, and a little
 BOLD = 1.1  # how much wider bold letters are
@@ -180,96 +155,142 @@ def size_of(words: str, size: int = 13) -> tuple[float, float]:
 
 
 class Ground:
-    """What is drawn already on every frame, and the words that have found a place among it."""
+    """What is drawn already on every screen or picture, and the words that have found a place among it."""
 
-    def __init__(self, frames: Sequence[Frame], paths: Sequence[tuple[Any, Any]]) -> None:
-        """Paths run from left to right, in the axes' own units; a gap is not a number."""
-        self.frames = frames
-        self.taken: list[list[Box]] = [[] for _ in frames]
-        self._columns = _columns(frames, paths)
+    def __init__(
+        self, sizes: Iterable[Size], x: Ends, y: Ends, paths: Sequence[tuple[Any, Any]]
+    ) -> None:
+        """The sizes of the axes that a figure is shown with; paths run from left to right, in the axes' own units; a
+        gap is not a number.
+        """
+        self.sizes, self.x, self.y = tuple(sorted(sizes)), x, y  # the narrowest first: there words fit least
+        self.taken: list[list[Box]] = [[] for _ in self.sizes]
+        self._columns = _columns(self.sizes, x, y, paths)
 
-    def upright(self, x: float, y: tuple[float, float] | None = None) -> None:
+    def upright(self, x: float, y: Ends | None = None) -> None:
         """A line straight up through an x, over the whole height or from one y to another."""
-        for frame, taken in zip(self.frames, self.taken, strict=True):
-            low, high = (float(frame.up(end)) for end in y) if y else (0.0, frame.height)
-            taken.append(Box.sized(float(frame.across(x)) - 2, low, 4, high - low))
+        low, high = (_share(end, self.y) for end in y) if y else (0.0, 1.0)
+        for (width, height), taken in zip(self.sizes, self.taken, strict=True):
+            taken.append(Box.sized(_share(x, self.x) * width - 2, low * height, 4, high * height - low * height))
 
     def point(self, x: float, y: float, size: float) -> None:
         """A mark of that size [px]."""
-        for frame, taken in zip(self.frames, self.taken, strict=True):
-            taken.append(frame.box(Spot(x, y, "middle center"), (size, size)))
+        self._take(self._boxes(Spot(x, y, "middle center"), (size, size)))
 
-    def place(self, words: str, spots: Sequence[Spot], *, size: int = 13) -> Spot | None:
+    def place(self, words: str, spots: Iterable[Spot], *, size: int = 13) -> Spot | None:
         """The first spot where the words cover nothing on any frame, taken for them; None where there is none."""
         return self._first(size_of(words, size), spots, lines=True)
 
-    def place_anyway(self, words: str, spots: Sequence[Spot], *, size: int = 13) -> tuple[Spot, bool]:
+    def place_anyway(self, words: str, spots: Iterable[Spot], *, size: int = 13) -> tuple[Spot, bool]:
         """The same; else the first where they cover lines alone, or where they cover least: there they need a ground of
         their own, which is what the second value says.
         """
         needed = size_of(words, size)
-        if spot := self._first(needed, spots, lines=True):
+        free, off_words, every = tee(spots, 3)  # many are made while they are tried, and most are not
+        if spot := self._first(needed, free, lines=True):
             return spot, False
-        spot = self._first(needed, spots, lines=False) or spots[int(np.argmin(self._covered(spots, needed)))]
-        self._take(spot, needed)
+        if spot := self._first(needed, off_words, lines=False):
+            return spot, True
+        known = list(every)
+        spot = known[int(np.argmin(self._covered(known, needed)))]
+        self._take(self._boxes(spot, needed))
         return spot, True
 
-    def _first(self, size: tuple[float, float], spots: Sequence[Spot], *, lines: bool) -> Spot | None:
+    def _first(self, size: Size, spots: Iterable[Spot], *, lines: bool) -> Spot | None:
         for spot in spots:
-            for number, frame in enumerate(self.frames):
-                if not self._is_free(number, frame.box(spot, size), lines):
-                    break
-            else:
-                if lines:
-                    self._take(spot, size)
+            boxes = self._free(spot, size, lines=lines)
+            if boxes:
+                self._take(boxes)
                 return spot
         return None
 
-    def _covered(self, spots: Sequence[Spot], size: tuple[float, float]) -> Any:
+    def _free(self, spot: Spot, size: Size, *, lines: bool) -> list[Box]:
+        """What the words would cover on each screen, where they cover nothing on any; else nothing."""
+        boxes = []
+        for number, box in enumerate(self._boxes(spot, size)):
+            if not box.inside(*self.sizes[number]) or not box.is_clear(self.taken[number]):
+                return []
+            if lines and self._crossed(number, box):
+                return []
+            boxes.append(box)
+        return boxes
+
+    def _covered(self, spots: Sequence[Spot], size: Size) -> Any:
         """How much of words and marks the words would cover at each spot, and how much of them would lie outside the
         axes [px²].
         """
         found: Any = 0.0
-        for frame, taken in zip(self.frames, self.taken, strict=True):
-            boxes = Box(*np.array([frame.box(spot, size) for spot in spots]).T)
+        each = zip(*(self._boxes(spot, size) for spot in spots), strict=True)
+        for frame, taken, covered in zip(self.sizes, self.taken, each, strict=True):
+            boxes = Box(*np.array(covered).T)
             others = Box(*np.reshape(taken, (-1, 4)).T[:, :, np.newaxis])
-            inside = boxes.shared(Box(0, 0, frame.width, frame.height))
+            inside = boxes.shared(Box(0, 0, *frame))
             found += boxes.shared(others).sum(axis=0) + size[0] * size[1] - inside
         return found
 
-    def _take(self, spot: Spot, size: tuple[float, float]) -> None:
-        for frame, taken in zip(self.frames, self.taken, strict=True):
-            taken.append(frame.box(spot, size))
+    def _boxes(self, spot: Spot, size: Size) -> Iterator[Box]:
+        """What words of that size [px] would cover on each screen."""
+        (right, up), (width, height), (off_x, off_y) = SIDES.get(spot.side, (0, 0)), size, spot.off
+        x, y, shift_x, shift_y = _share(spot.x, self.x), _share(spot.y, self.y), (right - 1) / 2 * width, (up - 1) / 2 * height
+        for across, high in self.sizes:
+            left, bottom = x * across + off_x + shift_x, y * high + off_y + shift_y
+            yield Box(left, bottom, left + width, bottom + height)
 
-    def _is_free(self, number: int, box: Box, lines: bool) -> bool:
-        frame = self.frames[number]
-        if not box.inside(frame.width, frame.height) or not box.is_clear(self.taken[number]):
-            return False
-        if not lines:
-            return True
+    def _take(self, boxes: Iterable[Box]) -> None:
+        for taken, box in zip(self.taken, boxes, strict=True):
+            taken.append(box)
+
+    def _crossed(self, number: int, box: Box) -> bool:
+        """Whether a path runs through a box, or near it."""
         under = slice(max(int((box.left - GAP) / COLUMN), 0), int((box.right + GAP) / COLUMN) + 1)
         low, high = self._columns[number]
-        return not np.count_nonzero((low[under] < box.top + GAP) & (high[under] > box.bottom - GAP))
+        return bool(np.count_nonzero((low[:, under] < box.top + GAP) & (high[:, under] > box.bottom - GAP)))
 
 
-def _columns(frames: Sequence[Frame], paths: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """For each frame the lowest and highest point [px] in each column of each path; looked up once for all frames."""
-    edges = [np.arange(0, frame.width + 2 * COLUMN, COLUMN) for frame in frames]
-    firsts = np.cumsum([0, *map(len, edges)])
-    at = np.concatenate([frame.x_at(each) for frame, each in zip(frames, edges, strict=True)])
-    ups = np.empty((at.size, len(paths)))
-    for number, (xs, ys) in enumerate(paths):
-        ups[:, number] = np.interp(at, xs, ys, left=np.nan, right=np.nan)
+def _share(at: float, ends: Ends) -> float:
+    """How far along an axis [-]."""
+    return (at - ends[0]) / (ends[1] - ends[0])
+
+
+class _Looked(NamedTuple):
+    """Where paths are looked at, for all sizes in a row."""
+
+    across: Any
+    """The edges of the columns, as shares of the width [-]."""
+    heights: Any
+    """The height of the axes at each edge [px]."""
+    firsts: Any
+    """Where each size begins, and the end."""
+
+
+@lru_cache(maxsize=64)
+def _looked(sizes: tuple[Size, ...]) -> _Looked:
+    """Kept, because the sizes stand still while something moves."""
+    edges = [np.arange(0, width + 2 * COLUMN, COLUMN) for width, _ in sizes]
+    shares = [each / width for each, (width, _) in zip(edges, sizes, strict=True)]
+    counts = [*map(len, edges)]
+    heights = np.repeat([height for _, height in sizes], counts)
+    return _Looked(np.concatenate(shares), heights, np.cumsum([0, *counts]))
+
+
+def _columns(sizes: tuple[Size, ...], x: Ends, y: Ends, paths: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """For each size the lowest and highest point [px] of each path in each column; looked up once for all sizes."""
+    across, heights, firsts = _looked(sizes)
+    at = x[0] + across * (x[1] - x[0])
+    ups = np.empty((len(paths), at.size))
+    for number, path in enumerate(paths):
+        ups[number] = np.interp(at, *path, left=np.nan, right=np.nan)
     low, high = np.fmin(ups, np.inf), np.fmax(ups, -np.inf)
-    low[:-1], high[:-1] = np.minimum(low[:-1], low[1:]), np.maximum(high[:-1], high[1:])
+    low[:, :-1], high[:, :-1] = np.minimum(low[:, :-1], low[:, 1:]), np.maximum(high[:, :-1], high[:, 1:])
     # Where a path turns, begins or ends inside a column: a steep one goes far within it.
     xs, ys = (np.concatenate([*(path[axis] for path in paths), []]) for axis in (0, 1))
-    column = np.stack([frame.across(xs) for frame in frames]) / COLUMN
+    widths = np.array([width for width, _ in sizes])[:, np.newaxis]
+    column = _share(xs, x) * widths / COLUMN
     seen = np.isfinite(ys) & (column >= 0) & (column < np.diff(firsts)[:, np.newaxis] - 1)
-    which = np.repeat(np.arange(len(paths)), [len(path[0]) for path in paths])
-    cells = ((firsts[:-1, np.newaxis] + column.astype(int)) * len(paths) + which)[seen]
+    rows = np.repeat(np.arange(len(paths)) * at.size, [len(path[0]) for path in paths])
+    cells = (firsts[:-1, np.newaxis] + column.astype(int) + rows)[seen]
     turns = np.broadcast_to(ys, seen.shape)[seen]
     np.minimum.at(low.ravel(), cells, turns)
     np.maximum.at(high.ravel(), cells, turns)
-    parts = [(frame, slice(*ends)) for frame, ends in zip(frames, pairwise(firsts), strict=True)]
-    return [(frame.up(low[part]), frame.up(high[part])) for frame, part in parts]
+    low, high = (_share(ends, y) * heights for ends in (low, high))
+    return [(low[:, first:end], high[:, first:end]) for first, end in pairwise(firsts.tolist())]

@@ -13,7 +13,7 @@ from sizing.basics.units import count, flag_ratio, ratio_range_text, ratio_text
 from sizing.engine.rank import rank_from
 from sizing.engine.slots import is_pinned, ratio_is_ignored
 from sizing.engine.split import Split
-from sizing.figures.placement import Frame, Ground, Spot
+from sizing.figures.placement import Ground, Spot
 from sizing.figures.theme import (
     HALF_COLUMN,
     OWN,
@@ -207,14 +207,15 @@ def _written(
     curve, one = curves
     low, high = figure["xaxis"]["range"]
     margins = figure["margin"]["t"] + figure["margin"]["b"]
-    frames = [Frame(width, height - margins, (low, high), (0, top)) for width, height in SHOWN_AT]
+    sizes = [(width, height - margins) for width, height in SHOWN_AT]
     x = np.log10(curve.ratio)
     drawn = [
         curve.runs,
         *(() if one is None else (one,)),
         *(np.array(_below(line, top)) for line in (curve.clamp, curve.kv_cap)),
     ]
-    ground = Ground(frames, [_stepped(x, each) if top < FEW else (x, each) for each in drawn])
+    paths = [_stepped(x, each) if top < FEW else (x, each) for each in drawn]
+    ground = Ground(sizes, (low, high), (0, top), paths)
     for name, ratio in marked.items():
         ground.point(math.log10(ratio), runs[name], MARK)
     if _drawn(sizing, curve):
