@@ -1,6 +1,8 @@
 """Figure 1: the mamba clamp (flat) against the KV cap (falling) across L. Where they cross, neither pool idles."""
 
 import math
+from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,7 @@ LINE_OFF = 5  # [px] from a level line to its label: half the widest line, and a
 UNIFIED = "unified memory"
 BELOW_ALL = 1e-6  # requests: none run, which has no place on the axis
 ALONG_A_FALL = (0.08, 0.14, 0.2, 0.28, 0.36, 0.44, 0.04, 0.52, 0.6, 0.7, 0.8)  # where on it words are tried
+L_ALONG = tuple(L_LOW * (L_HIGH / L_LOW) ** share for share in ALONG_A_FALL)  # [tokens]
 # Axes [px] and heights [px] at which the figure is seen: on a page at 1440 and 1920, as a picture, on a review sheet.
 SHOWN_AT = ((880.0, HEIGHT), (1360.0, HEIGHT), (1190.0, 720), (770.0, HEIGHT))
 
@@ -296,31 +299,31 @@ def _must(
     ]
 
 
-def _along(y: float, sides: tuple[str, ...], *, first: float = L_HIGH, rows: int = 2) -> list[Spot]:
+def _along(y: float, sides: tuple[str, ...], *, first: float = L_HIGH, rows: int = 2) -> Iterator[Spot]:
     """At the height of a level line, off it by a few pixels or some `rows` of words more, from one end inward."""
     ends = (math.log10(L_HIGH), math.log10(L_LOW))
     start, stop = ends if first == L_HIGH else ends[::-1]
     shares, height = (0.0, 0.12, 0.24, 0.36, 0.5, 0.62, 0.74, 0.86, 0.97), math.log10(max(y, BELOW_ALL))
-    return [
-        Spot(start + (stop - start) * share, height, side, (0, off if "top" in side else -off))
-        for off in (LINE_OFF + ROW * row for row in range(rows))
-        for share in shares
-        for side in sides
-    ]
+    for off in (LINE_OFF + ROW * row for row in range(rows)):
+        for share in shares:
+            for side in sides:
+                yield Spot(start + (stop - start) * share, height, side, (0, off if "top" in side else -off))
 
 
 def _clamp_label(shown: Split, curve: ContextCurve) -> Wanted:
     cut = f" (the engine admits {count(curve.admitted)})" if curve.admitted < curve.clamp else ""
-    spots = _along(shown.clamp, ("bottom left", "top left")) + _along(shown.clamp, ("top right",), first=L_LOW)
+    spots = chain(_along(shown.clamp, ("bottom left", "top left")), _along(shown.clamp, ("top right",), first=L_LOW))
     return Wanted(f"mamba clamp {count(shown.clamp)}{cut}", spots, "@state")
 
 
 def _label_behind(split: Split, shown: Split) -> Wanted:
     """At its clamp: on its outer side first, away from the one that is set, on whose other side it would be its."""
     outer, inner = ("top", "bottom") if split.admitted >= shown.clamp else ("bottom", "top")
-    spots = _along(split.admitted, (f"{outer} left",), rows=4)
-    spots += _along(split.admitted, (f"{outer} right",), first=L_LOW)
-    spots += _along(split.admitted, (f"{inner} left",))
+    spots = chain(
+        _along(split.admitted, (f"{outer} left",), rows=4),
+        _along(split.admitted, (f"{outer} right",), first=L_LOW),
+        _along(split.admitted, (f"{inner} left",)),
+    )
     ratio = f" r = {ratio_text(split.ratio)}" if split.ratio else ""
     return Wanted(f"recommended{ratio}: {count(split.runs)} run at this L", spots, "@muted", own=True)
 
@@ -331,7 +334,7 @@ def _caps_behind(behind: list[Split], shown: Split, low: float) -> list[Wanted]:
     for split in behind:
         side, off = ("bottom left", (-7, -5)) if split.kv_tokens < shown.kv_tokens else ("top right", (7, 5))
         tokens = math.log10(max(split.kv_tokens, BELOW_ALL))
-        places = [math.log10(L_LOW * (L_HIGH / L_LOW) ** share) for share in ALONG_A_FALL]
+        places = map(math.log10, L_ALONG)
         spots = [Spot(x, tokens - x, side, off) for x in places if tokens - x > math.log10(low)]
         found.append(Wanted("recommended: KV cap", spots, "@kv", own=True))
     return found
@@ -339,13 +342,14 @@ def _caps_behind(behind: list[Split], shown: Split, low: float) -> list[Wanted]:
 
 def _cap_label(curve: ContextCurve) -> list[Wanted]:
     """Along the fall of the cap, above or below it."""
-    spots = []
-    for share in ALONG_A_FALL:
-        index = int(np.searchsorted(curve.L, L_LOW * (L_HIGH / L_LOW) ** share))
-        if curve.kv_cap[index] > 0:
-            place = math.log10(curve.L[index]), math.log10(curve.kv_cap[index])
-            spots += [Spot(*place, "top right", (5, 3)), Spot(*place, "bottom left", (-5, -3))]
-    return [Wanted("KV cap", spots, "@kv")] if spots else []
+    index = np.searchsorted(curve.L, L_ALONG)
+    places = [(L, cap) for L, cap in zip(curve.L[index].tolist(), curve.kv_cap[index].tolist(), strict=True) if cap > 0]
+    spots = (
+        Spot(math.log10(L), math.log10(cap), side, off)
+        for L, cap in places
+        for side, off in (("top right", (5, 3)), ("bottom left", (-5, -3)))
+    )
+    return [Wanted("KV cap", spots, "@kv")] if places else []
 
 
 def _regions(shown: Split, low: float, high: float) -> list[Wanted]:
@@ -357,16 +361,18 @@ def _regions(shown: Split, low: float, high: float) -> list[Wanted]:
         (f"KV pool idles:<br>{binds}", (L_LOW, crossing)),
         ("state pool idles:<br>KV binds", (L_HIGH, crossing)),
     ):
-        spots = []
-        for share in (0.4, 0.3, 0.5, 0.2, 0.6):
-            L = ends[0] * (ends[1] / ends[0]) ** share
-            cap = math.log10(max(shown.kv_tokens / L, low))
-            clamp = math.log10(shown.clamp)
-            spots += [
-                Spot(math.log10(L), clamp + (cap - clamp) * part, "middle center") for part in (0.5, 0.4, 0.6, 0.3, 0.7)
-            ]
-        found.append(Wanted(words, spots))
+        found.append(Wanted(words, _between(shown, ends, low)))
     return found
+
+
+def _between(shown: Split, ends: tuple[float, float], low: float) -> Iterator[Spot]:
+    """Between the clamp and the cap, from one L [tokens] to another."""
+    clamp = math.log10(shown.clamp)
+    for share in (0.4, 0.3, 0.5, 0.2, 0.6):
+        L = ends[0] * (ends[1] / ends[0]) ** share
+        cap = math.log10(max(shown.kv_tokens / L, low))
+        for part in (0.5, 0.4, 0.6, 0.3, 0.7):
+            yield Spot(math.log10(L), clamp + (cap - clamp) * part, "middle center")
 
 
 def _corners(low: float, high: float) -> list[Spot]:
@@ -388,11 +394,11 @@ def _balance_label(shown: Split, low: float, high: float) -> Wanted:
     words = f"<b>balance point</b><br>L = {count(shown.crossing)}, {_meeting(shown)}"
     x, y = math.log10(shown.crossing), math.log10(shown.clamp)
     left, right = [("bottom left", -1), ("top left", -1)], [("top right", 1), ("bottom right", 1)]
-    spots = [
+    spots = (
         Spot(x, y, side, (14 * across, off if "top" in side else -off))
         for off in (12, 24, 40, 60, 85, 115)
         for side, across in (left[0], right[0], right[1], left[1])
-    ]
+    )
     return Wanted(words, spots, grounded=True)
 
 
@@ -411,11 +417,11 @@ def _own_label(sizing: Sizing, shown: Split, low: float, high: float) -> Wanted:
     foot, head = math.log10(low), math.log10(high)
     heights = [(foot, "top", 4.0), (head, "bottom", -4.0)]
     heights += [(foot + (head - foot) * share, "middle", 0.0) for share in (0.2, 0.35, 0.5, 0.65, 0.8)]
-    spots = [
+    spots = (
         Spot(x, y, f"{up} {side}", (6 if side == "right" else -6, off))
         for y, up, off in heights
         for side in ("right", "left")
-    ]
+    )
     return Wanted(f"L = {count(L)}{beyond}<br>{runs}", spots, grounded=True, own=True)
 
 

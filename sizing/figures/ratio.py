@@ -1,6 +1,7 @@
 """Figure 2: requests against the ratio r at the user's L, with the peak and its plateau."""
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -235,8 +236,8 @@ def _stepped(x: Any, y: Any) -> tuple[Any, Any]:
 def _side_labels(low: float, high: float, top: float) -> list[Wanted]:
     """Which pool binds, on its side: near the head, or as far down as it takes."""
     shares = (0.92, 0.84, 0.76, 0.68, 0.6, 0.5, 0.4, 0.3)
-    left = [Spot(low, top * share, "bottom right", (5, 0)) for share in shares]
-    right = [Spot(high, top * share, "bottom left", (-5, 0)) for share in shares]
+    left = (Spot(low, top * share, "bottom right", (5, 0)) for share in shares)
+    right = (Spot(high, top * share, "bottom left", (-5, 0)) for share in shares)
     return [
         Wanted("state binds,<br>KV idles", left, "@state", size=SMALL),
         Wanted("KV binds,<br>state idles", right, "@kv", size=SMALL),
@@ -247,17 +248,20 @@ def _mark_labels(marked: dict[str, float], runs: dict[str, int]) -> list[Wanted]
     """Beside each mark, the rightmost to its right, the others to their left, at a height where nothing runs."""
     found = []
     for name, ratio in marked.items():
-        outer, inner = ("right", "left") if ratio == max(marked.values()) else ("left", "right")
-        x, y = math.log10(ratio), runs[name]
-        spots = [
-            Spot(x, y, f"{up} {side}".strip(), (across if side == "right" else -across, off))
-            for across, up, off in BESIDE
-            for side in (outer, inner)
-        ]
-        over = [Spot(x, y, "top center", (0, off)) for off in (11, 28)]
+        sides = ("right", "left") if ratio == max(marked.values()) else ("left", "right")
         words = f"{name} {ratio_text(ratio)}: <b>{count(runs[name])}</b>"
-        found.append(Wanted(words, spots + over, own=name.startswith("now")))
+        spots = _beside(math.log10(ratio), runs[name], sides)
+        found.append(Wanted(words, spots, own=name.startswith("now")))
     return found
+
+
+def _beside(x: float, y: float, sides: tuple[str, str]) -> Iterator[Spot]:
+    """Beside a mark, on the first of both sides rather than on the other; else over it."""
+    for across, up, off in BESIDE:
+        for side in sides:
+            yield Spot(x, y, f"{up} {side}", (across if side == "right" else -across, off))
+    for off in (11, 28):
+        yield Spot(x, y, "top center", (0, off))
 
 
 def _best_label(sizing: Sizing, low: float, high: float, top: float) -> list[Wanted]:
@@ -271,9 +275,8 @@ def _best_label(sizing: Sizing, low: float, high: float, top: float) -> list[Wan
         words = f"best ratio: {count(best.runs)} run at {ratio_range_text(best.ratio_low, best.ratio_high)}"
     shares = ((0.5, "center"), (1, "left"), (0, "right"), (0.25, "center"), (0.75, "center"))
     places = [(low + (high - low) * share, f"bottom {side}") for share, side in shares]
-    return [
-        Wanted(words, [Spot(x, top, side, (0, -off)) for off in (1, 18, 36, 54, 80, 110, 140) for x, side in places])
-    ]
+    spots = (Spot(x, top, side, (0, -off)) for off in (1, 18, 36, 54, 80, 110, 140) for x, side in places)
+    return [Wanted(words, spots)]
 
 
 def _unified_label(x: Any, one: Integers | None) -> list[Wanted]:
