@@ -244,7 +244,7 @@ class Ground:
         """Whether a path runs through a box, or near it."""
         under = slice(max(int((box.left - GAP) / COLUMN), 0), int((box.right + GAP) / COLUMN) + 1)
         low, high = self._columns[number]
-        return bool(np.count_nonzero((low[:, under] < box.top + GAP) & (high[:, under] > box.bottom - GAP)))
+        return bool(np.count_nonzero((low[under] < box.top + GAP) & (high[under] > box.bottom - GAP)))
 
 
 def _share(at: float, ends: Ends) -> float:
@@ -292,5 +292,6 @@ def _columns(sizes: tuple[Size, ...], x: Ends, y: Ends, paths: Sequence[tuple[An
     turns = np.broadcast_to(ys, seen.shape)[seen]
     np.minimum.at(low.ravel(), cells, turns)
     np.maximum.at(high.ravel(), cells, turns)
-    low, high = (_share(ends, y) * heights for ends in (low, high))
-    return [(low[:, first:end], high[:, first:end]) for first, end in pairwise(firsts.tolist())]
+    # A column's paths side by side: what lies under a box is then one piece of memory.
+    low, high = (np.ascontiguousarray((_share(ends, y) * heights).T) for ends in (low, high))
+    return [(low[first:end], high[first:end]) for first, end in pairwise(firsts.tolist())]
