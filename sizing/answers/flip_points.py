@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.alternatives import STRATEGIES
@@ -68,15 +69,14 @@ def flips(sizing: Sizing) -> tuple[Flip, ...]:
     """For L, rest, S, D, both dtypes and dcp_size; empty where the engine refuses the split that is set."""
     if isinstance(sizing.now, Refusal):
         return ()
-    held = _held(sizing.scenario)
-    others, ranks = _others(held)
-    turned = _turned(sizing, ranks)
+    others, ranks, drafts = _others(_held(sizing.scenario))
+    turned = dict(zip(*(each.tolist() for each in _turned(sizing, ranks)), strict=True))
     tried = [(other, turned.get(place)) for place, other in enumerate(others)]
     return (
         _context(sizing),
         _rest(sizing),
         _slots(sizing, tried),
-        _drafts(sizing, held),
+        _drafts(sizing, drafts),
         _tried(sizing, tried, "mamba_ssm_dtype", "none"),
         _tried(sizing, tried, "kv_cache_dtype", "none"),
         _tried(sizing, tried, "dcp_size", "none that fits"),
@@ -175,14 +175,13 @@ def _slots(sizing: Sizing, tried: Tried) -> Flip:
     return _flip(sizing, "S", str(sizing.S), None, f"none of {reached}" if reached else "cannot be changed here")
 
 
-def _drafts(sizing: Sizing, held: Scenario) -> Flip:
+def _drafts(sizing: Sizing, ranks: Ranks) -> Flip:
     """Every number of draft tokens that an input takes."""
-    stands = sizing.scenario
-    kept = _ranks_with_drafts(held.model_copy(update={"D": 1, "rest_gib": 1}))
-    turned = _turned(sizing, [(drafts, rank._replace(rest_gib=stands.rest_gib)) for drafts, rank in kept])
-    flipped = [D for D, turns in turned.items() if turns and D != stands.D]
-    there = min(flipped, key=lambda D: abs(D - stands.D)) if flipped else None
-    return _flip(sizing, "D", str(stands.D), None if there is None else str(there), f"none up to {MAX_D}")
+    stands = sizing.scenario.D
+    drafts, turns = _turned(sizing, ranks)
+    flipped = drafts[turns & (drafts != stands)]
+    there = str(flipped[np.argmin(np.abs(flipped - stands))]) if flipped.size else None
+    return _flip(sizing, "D", str(stands), there, f"none up to {MAX_D}")
 
 
 def _tried(sizing: Sizing, tried: Tried, name: str, nothing: str) -> Flip:
@@ -199,14 +198,15 @@ def _tried(sizing: Sizing, tried: Tried, name: str, nothing: str) -> Flip:
     )
 
 
-def _turned(sizing: Sizing, ranks: Ranks) -> dict[int, bool]:
-    """Whether the other pool is short first, by the places of those that start."""
-    found: dict[int, bool] = {}
+def _turned(sizing: Sizing, ranks: Ranks) -> tuple[Whole, NDArray[np.bool_]]:
+    """The places of those that start, and whether the other pool is short first there."""
+    found = [(np.empty(0, np.int64), np.empty(0, np.bool_))]
     for places, rank in ranks:
         pools = pools_from_slots(rank, np.broadcast_to(slots_taken(rank, sizing.ratio_now), places.shape))
         up, other = starts(pools), is_other(pools, sizing.scenario.L, short_pool_now(sizing))
-        found |= dict(zip(places[up].tolist(), other[up].tolist(), strict=True))
-    return found
+        found.append((places[up], other[up]))
+    places, turns = zip(*found, strict=True)
+    return np.concatenate(places), np.concatenate(turns)
 
 
 def _held(scenario: Scenario) -> Scenario:
@@ -217,10 +217,15 @@ def _held(scenario: Scenario) -> Scenario:
 
 
 @lru_cache(maxsize=KEPT)
-def _others(held: Scenario) -> tuple[Sequence[_Other], Ranks]:
-    """Every other deployment that is tried, and the ranks of those that can be."""
+def _others(held: Scenario) -> tuple[Sequence[_Other], Ranks, Ranks]:
+    """Every other deployment that is tried, the ranks of those that can be, and those with other draft tokens."""
     found = [*_by_strategy(held), *_by_input(held)]
-    return [other for other, _ in found], _stacked(dict(enumerate(rank for _, rank in found)))
+    drafts = _ranks_with_drafts(held.model_copy(update={"D": 1, "rest_gib": 1}))
+    return (
+        [other for other, _ in found],
+        _stacked(dict(enumerate(rank for _, rank in found))),
+        [(places, rank._replace(rest_gib=held.rest_gib)) for places, rank in drafts],
+    )
 
 
 def _by_strategy(held: Scenario) -> Iterator[tuple[_Other, Rank | None]]:
