@@ -6,7 +6,7 @@ that admit them. Where the radix cache is on one slot more is kept (`RequestSlot
 All at one length, C requests need KV of C x L tokens; for real traffic sizing/traffic/kv_in_flight.py says how much.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -109,9 +109,9 @@ def _at_one_length(rank: Rank) -> Need:
 
 def _most(rank: Rank, need: Need) -> tuple[int, int, int]:
     """The most requests that run with a slot to spare where slots are tracked, that slot, and the most without."""
-    unspared, spare = _most_requests(rank, need, spare=False), rank.request_slots.spare
-    spared = _most_requests(rank, need, spare=True) if unspared and spare else 0
-    return (spared, spare, unspared) if spared else (unspared, 0, unspared)
+    spare = rank.request_slots.spare
+    unspared, *spared = _most_requests(rank, need, (0, spare) if spare else (0,))
+    return (spared[0], spare, unspared) if any(spared) else (unspared, 0, unspared)
 
 
 class Pair(BaseModel):
@@ -237,11 +237,17 @@ def most_by_state(rank: Rank) -> int:
     return rank.request_slots.requests(int(max(rank.rest_gib, 0) * GIB / rank.slot_bytes))
 
 
-def _most_requests(rank: Rank, need: Need, *, spare: bool) -> int:
-    """The largest C that runs with its slots; the engine never wants more than asked, or its top estimate."""
+def _most_requests(rank: Rank, need: Need, spares: Sequence[int]) -> list[int]:
+    """The largest C that runs with its slots and with so many to spare; the engine never wants more than asked, or its
+    top estimate.
+    """
     top = int(rank.requests_asked) if rank.requests_asked is not None else rank.rules.estimate.high
     wanted = np.arange(1, min(top, most_by_state(rank)) + 1, dtype=np.int64)
-    slots = np.asarray(rank.request_slots.slots(wanted, spare=spare))
-    by_flag = slots <= most_slots(rank)
-    tokens = kv_tokens_for(pools_from_slots(rank, slots[by_flag]), wanted[by_flag]).tolist()
+    slots = rank.request_slots.slots(wanted) + np.array(spares)[:, np.newaxis]
+    found = np.where(slots <= most_slots(rank), kv_tokens_for(pools_from_slots(rank, slots), wanted), -1)
+    return [_last_held(need, tokens) for tokens in found.tolist()]
+
+
+def _last_held(need: Need, tokens: list[int]) -> int:
+    """The largest C whose KV [tokens] its own pools hold."""
     return last_that_holds(0, len(tokens), lambda C: C == 0 or need(C) <= tokens[C - 1])
