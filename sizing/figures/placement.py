@@ -230,8 +230,10 @@ class Ground:
 
     def _boxes(self, spot: Spot, size: Size) -> Iterator[Box]:
         """What words of that size [px] would cover on each screen."""
-        (right, up), (width, height), (off_x, off_y) = SIDES.get(spot.side, (0, 0)), size, spot.off
-        x, y, shift_x, shift_y = _share(spot.x, self.x), _share(spot.y, self.y), (right - 1) / 2 * width, (up - 1) / 2 * height
+        (x0, x1), (y0, y1), (width, height) = self.x, self.y, size
+        x, y, side, (off_x, off_y) = spot
+        right, up = SIDES.get(side, (0, 0))
+        x, y, shift_x, shift_y = (x - x0) / (x1 - x0), (y - y0) / (y1 - y0), (right - 1) / 2 * width, (up - 1) / 2 * height
         for across, high in self.sizes:
             left, bottom = x * across + off_x + shift_x, y * high + off_y + shift_y
             yield Box(left, bottom, left + width, bottom + height)
