@@ -142,7 +142,7 @@ def _rest(sizing: Sizing) -> Flip:
     """The nearest thousandth of a GiB."""
     rest = sizing.scenario.rest_gib
     reach = min(max(REST_REACH, math.ceil(2 * rest)), MAX_REST_GIB)
-    found = nearest_rest(as_set(rank_from(sizing.resolved)), sizing.ratio_now, short_pool_now(sizing), reach)
+    found = nearest_rest(as_set(sizing.rank), sizing.ratio_now, short_pool_now(sizing), reach)
     text = None if found is None else f"{found:.{REST_DIGITS}f} GiB"
     return _flip(sizing, "rest_gib", rest_text(rest), text, f"none up to {count(reach)} GiB")
 
@@ -205,8 +205,7 @@ def _turned(sizing: Sizing, ranks: Ranks) -> tuple[Whole, NDArray[np.bool_]]:
         pools = pools_from_slots(rank, np.broadcast_to(slots_taken(rank, sizing.ratio_now), places.shape))
         up, other = starts(pools), is_other(pools, sizing.scenario.L, short_pool_now(sizing))
         found.append((places[up], other[up]))
-    places, turns = zip(*found, strict=True)
-    return np.concatenate(places), np.concatenate(turns)
+    return np.concatenate([places for places, _ in found]), np.concatenate([turns for _, turns in found])
 
 
 def _held(scenario: Scenario) -> Scenario:

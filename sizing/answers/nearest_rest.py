@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.engine.pools import Pools, held_by_kv, pools_from_slots, starts
 from sizing.engine.draft_rules import rest_gib_for
+from sizing.engine.pools import Pools, held_by_kv, pools_from_slots, starts
 from sizing.engine.resolved import Rank
 from sizing.engine.slots import slots_taken
 from sizing.specification import PoolName, state_is_short

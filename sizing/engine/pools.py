@@ -3,7 +3,7 @@
 Source: engine-sizing.md sections 3 and 5 to 7 (SGLang 0.5.23); where older releases differ, sizing/releases/rules.py.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,7 +52,7 @@ def pools_from_slots(rank: Rank, slots: Numeric) -> Pools:
     slots = np.asarray(slots).astype(np.int64)[()]  # one number is no array: numpy is quicker with it
     clamp = rank.request_slots.requests(slots)
     reserve, state = draft_reserve_bytes(rank, slots, clamp), state_bytes(rank, slots)
-    kv_rest_gib = rank.rest_gib - reserve / GIB - state / GIB
+    kv_rest_gib: Any = rank.rest_gib - reserve / GIB - state / GIB
     kv_rest = (kv_rest_gib * GIB).astype(np.int64)  # cut off, as the engine's int()
     rows = kv_rows(rank, kv_rest, clamp)
     pools = Pools(

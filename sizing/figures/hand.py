@@ -15,7 +15,7 @@ from sizing.answers.input_curve import InputCurve, context_stops, over_input, ra
 from sizing.answers.solve import Sizing
 from sizing.answers.sweep import RATIO
 from sizing.basics.units import count, stated_ratio_text
-from sizing.engine.rank import rank_from, rank_of
+from sizing.engine.rank import rank_of
 from sizing.engine.slots import is_pinned, ratio_is_ignored
 from sizing.engine.split import Split
 from sizing.explain.verdict import REFUSED, binds_words, estimated_form, headline_form
@@ -31,7 +31,7 @@ def hand_over_context(sizing: Sizing) -> Hand | None:
     safe = at_low_end(sizing)
     crossing = [safe.now.crossing] if isinstance(safe.now, Split) else []
     stops = context_stops(sizing.scenario.L, *crossing)
-    return _hand(sizing, over_input(rank_from(safe.resolved), "L", stops), _length_words, sizing.scenario.L)
+    return _hand(sizing, over_input(safe.rank, "L", stops), _length_words, sizing.scenario.L)
 
 
 def hand_over_ratio(sizing: Sizing, drawn: Sequence[float]) -> Hand | None:
@@ -40,7 +40,7 @@ def hand_over_ratio(sizing: Sizing, drawn: Sequence[float]) -> Hand | None:
         return None
     own = None if is_pinned(sizing.resolved) else sizing.ratio_now
     stops = sorted({*ratio_stops(drawn), *([] if own is None else [own])})
-    return _hand(sizing, over_input(rank_from(at_low_end(sizing).resolved), RATIO, stops), _ratio_words, own)
+    return _hand(sizing, over_input(at_low_end(sizing).rank, RATIO, stops), _ratio_words, own)
 
 
 # Kept, because an axis stands still while something moves on it.

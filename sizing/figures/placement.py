@@ -157,9 +157,7 @@ def size_of(words: str, size: int = 13) -> tuple[float, float]:
 class Ground:
     """What is drawn already on every screen or picture, and the words that have found a place among it."""
 
-    def __init__(
-        self, sizes: Iterable[Size], x: Ends, y: Ends, paths: Sequence[tuple[Any, Any]]
-    ) -> None:
+    def __init__(self, sizes: Iterable[Size], x: Ends, y: Ends, paths: Sequence[tuple[Any, Any]]) -> None:
         """The sizes of the axes that a figure is shown with; paths run from left to right, in the axes' own units; a
         gap is not a number.
         """
@@ -233,7 +231,12 @@ class Ground:
         (x0, x1), (y0, y1), (width, height) = self.x, self.y, size
         x, y, side, (off_x, off_y) = spot
         right, up = SIDES.get(side, (0, 0))
-        x, y, shift_x, shift_y = (x - x0) / (x1 - x0), (y - y0) / (y1 - y0), (right - 1) / 2 * width, (up - 1) / 2 * height
+        x, y, shift_x, shift_y = (
+            (x - x0) / (x1 - x0),
+            (y - y0) / (y1 - y0),
+            (right - 1) / 2 * width,
+            (up - 1) / 2 * height,
+        )
         for across, high in self.sizes:
             left, bottom = x * across + off_x + shift_x, y * high + off_y + shift_y
             yield Box(left, bottom, left + width, bottom + height)
@@ -249,7 +252,7 @@ class Ground:
         return bool(np.count_nonzero((low[under] < box.top + GAP) & (high[under] > box.bottom - GAP)))
 
 
-def _share(at: float, ends: Ends) -> float:
+def _share(at: Any, ends: Ends) -> Any:
     """How far along an axis [-]."""
     return (at - ends[0]) / (ends[1] - ends[0])
 

@@ -11,7 +11,6 @@ from sizing.answers.curves import Integers, RatioCurve, Reals, rank_over_ratio, 
 from sizing.answers.solve import Sizing
 from sizing.answers.unified_curves import unified_over_ratio
 from sizing.basics.units import count, flag_ratio, ratio_range_text, ratio_text
-from sizing.engine.rank import rank_from
 from sizing.engine.slots import is_pinned, ratio_is_ignored
 from sizing.engine.split import Split
 from sizing.figures.placement import Ground, Spot
@@ -62,7 +61,7 @@ def ratio_figure(sizing: Sizing) -> Figure:
     marked = _marked(sizing)
     low, high = _ends(marked)
     plateau = _plateau(sizing, low, high)
-    curve = rank_over_ratio(rank_from(sizing.resolved), ratios_drawn(sizing))
+    curve = rank_over_ratio(sizing.rank, ratios_drawn(sizing))
     one = unified_over_ratio(sizing.scenario, curve.ratio)
     top = max(int(curve.runs.max()), 0 if one is None else int(one.max()), 1) * HEADROOM
     figure["xaxis"] = source_axis(
