@@ -2,20 +2,21 @@
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sizing.answers.band import at_low_end, band_of
-from sizing.answers.curves import L_HIGH, L_LOW, ContextCurve, Integers, context_grid, over_context
+from sizing.answers.curves import L_HIGH, L_LOW, ContextCurve, Fall, Integers, context_grid, over_context
 from sizing.answers.recommended import recommended_split
 from sizing.answers.solve import Sizing
 from sizing.answers.unified_curves import unified_over_context
 from sizing.basics.problems import Refusal
 from sizing.basics.units import count, ratio_text, requests_text, tokens_text
 from sizing.engine.split import Split
-from sizing.figures.placement import Ground, Spot
+from sizing.figures.placement import Ground, Seen, Spot, seen
 from sizing.figures.theme import (
     DOT,
     OWN,
@@ -47,8 +48,12 @@ UNIFIED = "unified memory"
 BELOW_ALL = 1e-6  # requests: none run, which has no place on the axis
 ALONG_A_FALL = (0.08, 0.14, 0.2, 0.28, 0.36, 0.44, 0.04, 0.52, 0.6, 0.7, 0.8)  # where on it words are tried
 L_ALONG = tuple(L_LOW * (L_HIGH / L_LOW) ** share for share in ALONG_A_FALL)  # [tokens]
-# Axes [px] and heights [px] at which the figure is seen: on a page at 1440 and 1920, as a picture, on a review sheet.
-SHOWN_AT = ((880.0, HEIGHT), (1360.0, HEIGHT), (1190.0, 720), (770.0, HEIGHT))
+# Axes [px] and heights [px] at which the figure is seen: on a review sheet, on a page at 1440, as a picture, at 1920.
+SHOWN_AT = ((770.0, HEIGHT), (880.0, HEIGHT), (1190.0, 720), (1360.0, HEIGHT))
+WIDTHS = tuple(width for width, _ in SHOWN_AT)
+MARGIN = 0.02  # of a decade, so that the outer ticks are not cut
+ACROSS = math.log10(L_LOW) - MARGIN, math.log10(L_HIGH) + MARGIN
+KEPT = 16  # splits as they are drawn, 100 KB each
 
 
 def crossing_figure(sizing: Sizing) -> Figure:
@@ -69,18 +74,18 @@ def crossing_figure(sizing: Sizing) -> Figure:
         return {"data": [], "layout": figure}
     unified = sizing.scenario.enable_unified_memory
     behind = [best] if best and best.slots != shown.slots and not unified else []
-    curve = over_context(shown, context_grid(shown))
+    still = _still(Fall(shown.clamp, shown.admitted, shown.kv_tokens, shown.crossing, shown.window_cap))
+    curve = still.curve
     one = unified_over_context(sizing.scenario, shown, curve.L)
     low, high = _range(curve, behind)
     figure["yaxis"] = axis(requests_axis(sizing), type="log", **_request_ticks(low, high))
     figure["hovermode"] = "x"
     # What follows from the split alone is drawn as traces. What moves with L is drawn as shapes and annotations,
     # which Plotly updates without drawing the traces again.
-    lines = [*_pair(curve), *_envelope(curve), *_unified(curve, one), *_balance_mark(shown)]
-    data = [*between, *_idle(curve), *lines, _hover(curve, low)]
+    data = [*between, *still.lines, *_unified(curve, one), *_balance_mark(shown), still.hover]
     figure["shapes"] = [*_pairs_behind(behind), _own_line(sizing)]
     figure["annotations"].append(_own_dot(sizing, shown, low))
-    ground = _ground(sizing, figure, curve, behind, shown, [] if one is None else [one])
+    ground = _ground(sizing, figure, still, behind, shown, one)
     words = [*_must(sizing, shown, curve, behind, low, high), *_unified_label(sizing, shown, curve, one)]
     for wanted in words:
         spot, covers = ground.place_anyway(wanted.words, wanted.spots)
@@ -110,11 +115,10 @@ def _band(sizing: Sizing) -> list[Figure]:
 def _context_ticks() -> dict[str, Any]:
     ticks = [4**power for power in range(4, 11)]  # 256, 1K, ... 1M: each label costs time at every move
     names = [tokens_text(tick) for tick in ticks]
-    margin = 0.02  # of a decade, so that the outer ticks are not cut
     return {
         "tickvals": ticks,
         "ticktext": names,
-        "range": [math.log10(L_LOW) - margin, math.log10(L_HIGH) + margin],
+        "range": [*ACROSS],
         "showspikes": True,
         "spikemode": "across",
         "spikethickness": 1,
@@ -126,7 +130,11 @@ def _context_ticks() -> dict[str, Any]:
 def _range(curve: ContextCurve, behind: list[Split]) -> tuple[float, float]:
     """Lowest and highest place on the axis; below 1 is room for the label of the user's L."""
     top = max([int(curve.kv_cap.max()), curve.clamp, *(split.clamp for split in behind)])
-    return (0.7 if curve.clamp >= FEW else 0.15), top * 1.6
+    return _lowest(curve), top * 1.6
+
+
+def _lowest(curve: ContextCurve) -> float:
+    return 0.7 if curve.clamp >= FEW else 0.15
 
 
 def _request_ticks(low: float, high: float) -> dict[str, Any]:
@@ -166,6 +174,27 @@ def _dotted(x0: float, y0: float, x1: float, y1: float, color: str) -> Figure:
         "opacity": 0.6,
         "layer": "below",
     }
+
+
+class _Still(NamedTuple):
+    """What follows from the split alone, and stands still while L moves."""
+
+    curve: ContextCurve
+    lines: list[Figure]
+    hover: Figure
+    seen: Seen
+
+
+@lru_cache(maxsize=KEPT)
+def _still(fall: Fall) -> _Still:
+    curve = over_context(fall, context_grid(fall))
+    lines = [*_idle(curve), *_pair(curve), *_envelope(curve)]
+    return _Still(curve, lines, _hover(curve, _lowest(curve)), _seen(curve.L, curve.kv_cap, curve.runs))
+
+
+def _seen(L: Integers, *requests: Integers) -> Seen:
+    """Lines over L as they are drawn."""
+    return seen(WIDTHS, ACROSS, [(np.log10(L), np.log10(np.maximum(each, BELOW_ALL))) for each in requests])
 
 
 def _idle(curve: ContextCurve) -> list[Figure]:
@@ -261,22 +290,18 @@ def _hover(curve: ContextCurve, low: float) -> Figure:
 
 
 def _ground(
-    sizing: Sizing, figure: Figure, curve: ContextCurve, behind: list[Split], shown: Split, more: list[Integers]
+    sizing: Sizing, figure: Figure, still: _Still, behind: list[Split], shown: Split, one: Integers | None
 ) -> Ground:
     """All lines and points, at each size that the figure is shown in."""
-    (x, y), high = (figure["xaxis"]["range"], figure["yaxis"]["range"]), figure["margin"]["t"] + figure["margin"]["b"]
+    y, high, curve = figure["yaxis"]["range"], figure["margin"]["t"] + figure["margin"]["b"], still.curve
     sizes = [(width, height - high) for width, height in SHOWN_AT]
-    L = np.log10(curve.L)
     ends = np.log10([L_LOW, L_HIGH])
     falling = [math.log10(split.kv_tokens) - ends for split in behind if split.kv_tokens > 0]
     levels = [curve.clamp, curve.admitted, *(split.admitted for split in behind)]
-    paths = [
-        (L, np.log10(np.maximum(curve.kv_cap, BELOW_ALL))),
-        *((L, np.log10(np.maximum(runs, BELOW_ALL))) for runs in (curve.runs, *more)),
-        *((ends, down) for down in falling),
-        *((ends, np.log10([level, level])) for level in levels if level > 0),
-    ]
-    ground = Ground(sizes, x, y, paths)
+    straight = [*falling, *(np.log10([level, level]) for level in levels if level > 0)]
+    drawn = [still.seen, seen(WIDTHS, ACROSS, [(ends, each) for each in straight])]
+    drawn += [] if one is None else [_seen(curve.L, one)]
+    ground = Ground(sizes, ACROSS, y, drawn)
     ground.upright(math.log10(sizing.scenario.L))
     ground.point(math.log10(sizing.scenario.L), math.log10(max(shown.runs, 10 ** y[0])), DOT)
     if L_LOW <= shown.crossing <= L_HIGH:

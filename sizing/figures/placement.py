@@ -154,16 +154,25 @@ def size_of(words: str, size: int = 13) -> tuple[float, float]:
     return width * CHARACTER[size] + 4, len(lines) * size * 1.3 + 2
 
 
+class Seen(NamedTuple):
+    """Paths as they run through columns of some pixels: the lowest and the highest point of each in each column, in the
+    axes' own units. Arrays of [paths, columns], the columns of all sizes in a row.
+    """
+
+    low: Any
+    high: Any
+
+
 class Ground:
     """What is drawn already on every screen or picture, and the words that have found a place among it."""
 
-    def __init__(self, sizes: Iterable[Size], x: Ends, y: Ends, paths: Sequence[tuple[Any, Any]]) -> None:
-        """The sizes of the axes that a figure is shown with; paths run from left to right, in the axes' own units; a
-        gap is not a number.
+    def __init__(self, sizes: Sequence[Size], x: Ends, y: Ends, drawn: Sequence[Seen] = ()) -> None:
+        """The sizes of the axes that a figure is shown with, best the one with least room first; what is drawn is seen
+        on axes of their widths.
         """
-        self.sizes, self.x, self.y = tuple(sorted(sizes)), x, y  # the narrowest first: there words fit least
-        self.taken: list[list[Box]] = [[] for _ in self.sizes]
-        self._columns = _columns(self.sizes, x, y, paths)
+        self.sizes, self.x, self.y = sizes, x, y
+        self.taken: list[list[Box]] = [[] for _ in sizes]
+        self._columns = _columns(sizes, y, drawn)
 
     def upright(self, x: float, y: Ends | None = None) -> None:
         """A line straight up through an x, over the whole height or from one y to another."""
@@ -257,30 +266,9 @@ def _share(at: Any, ends: Ends) -> Any:
     return (at - ends[0]) / (ends[1] - ends[0])
 
 
-class _Looked(NamedTuple):
-    """Where paths are looked at, for all sizes in a row."""
-
-    across: Any
-    """The edges of the columns, as shares of the width [-]."""
-    heights: Any
-    """The height of the axes at each edge [px]."""
-    firsts: Any
-    """Where each size begins, and the end."""
-
-
-@lru_cache(maxsize=64)
-def _looked(sizes: tuple[Size, ...]) -> _Looked:
-    """Kept, because the sizes stand still while something moves."""
-    edges = [np.arange(0, width + 2 * COLUMN, COLUMN) for width, _ in sizes]
-    shares = [each / width for each, (width, _) in zip(edges, sizes, strict=True)]
-    counts = [*map(len, edges)]
-    heights = np.repeat([height for _, height in sizes], counts)
-    return _Looked(np.concatenate(shares), heights, np.cumsum([0, *counts]))
-
-
-def _columns(sizes: tuple[Size, ...], x: Ends, y: Ends, paths: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """For each size the lowest and highest point [px] of each path in each column; looked up once for all sizes."""
-    across, heights, firsts = _looked(sizes)
+def seen(widths: tuple[float, ...], x: Ends, paths: Sequence[tuple[Any, Any]]) -> Seen:
+    """Paths on axes of such widths [px]. They run from left to right, in the axes' own units; a gap is not a number."""
+    across, firsts = _edges(widths)
     at = x[0] + across * (x[1] - x[0])
     ups = np.empty((len(paths), at.size))
     for number, path in enumerate(paths):
@@ -288,15 +276,33 @@ def _columns(sizes: tuple[Size, ...], x: Ends, y: Ends, paths: Sequence[tuple[An
     low, high = np.fmin(ups, np.inf), np.fmax(ups, -np.inf)
     low[:, :-1], high[:, :-1] = np.minimum(low[:, :-1], low[:, 1:]), np.maximum(high[:, :-1], high[:, 1:])
     # Where a path turns, begins or ends inside a column: a steep one goes far within it.
-    xs, ys = (np.concatenate([*(path[axis] for path in paths), []]) for axis in (0, 1))
-    widths = np.array([width for width, _ in sizes])[:, np.newaxis]
-    column = _share(xs, x) * widths / COLUMN
-    seen = np.isfinite(ys) & (column >= 0) & (column < np.diff(firsts)[:, np.newaxis] - 1)
+    xs, ys = (np.concatenate([path[axis] for path in paths]) for axis in (0, 1))
+    column = _share(xs, x) * np.array(widths)[:, np.newaxis] / COLUMN
+    inside = np.isfinite(ys) & (column >= 0) & (column < np.diff(firsts)[:, np.newaxis] - 1)
     rows = np.repeat(np.arange(len(paths)) * at.size, [len(path[0]) for path in paths])
-    cells = (firsts[:-1, np.newaxis] + column.astype(int) + rows)[seen]
-    turns = np.broadcast_to(ys, seen.shape)[seen]
+    cells = (firsts[:-1, np.newaxis] + column.astype(int) + rows)[inside]
+    turns = np.broadcast_to(ys, inside.shape)[inside]
     np.minimum.at(low.ravel(), cells, turns)
     np.maximum.at(high.ravel(), cells, turns)
+    return Seen(low, high)
+
+
+@lru_cache(maxsize=64)  # the widths stand still while something moves
+def _edges(widths: tuple[float, ...]) -> tuple[Any, Any]:
+    """The edges of all columns, as shares of the width [-], and where those of each width begin, and the end."""
+    edges = [np.arange(0, width + 2 * COLUMN, COLUMN) for width in widths]
+    shares = [each / width for each, width in zip(edges, widths, strict=True)]
+    return np.concatenate(shares), np.cumsum([0, *map(len, edges)])
+
+
+def _columns(sizes: Sequence[Size], y: Ends, drawn: Sequence[Seen]) -> list[tuple[Any, Any]]:
+    """For each size the lowest and the highest point [px] in each column of each path."""
+    if not drawn:
+        return [(np.empty((0, 0)),) * 2 for _ in sizes]
+    _, firsts = _edges(tuple(width for width, _ in sizes))
+    heights = np.repeat([height for _, height in sizes], np.diff(firsts))
     # A column's paths side by side: what lies under a box is then one piece of memory.
-    low, high = (np.ascontiguousarray((_share(ends, y) * heights).T) for ends in (low, high))
+    low, high = (
+        np.ascontiguousarray((_share(np.concatenate(ends), y) * heights).T) for ends in zip(*drawn, strict=True)
+    )
     return [(low[first:end], high[first:end]) for first, end in pairwise(firsts.tolist())]

@@ -13,7 +13,7 @@ from sizing.answers.unified_curves import unified_over_ratio
 from sizing.basics.units import count, flag_ratio, ratio_range_text, ratio_text
 from sizing.engine.slots import is_pinned, ratio_is_ignored
 from sizing.engine.split import Split
-from sizing.figures.placement import Ground, Spot
+from sizing.figures.placement import Ground, Spot, seen
 from sizing.figures.theme import (
     HALF_COLUMN,
     OWN,
@@ -45,8 +45,9 @@ BESIDE = (
     *((11, "bottom", -36), (30, "top", 20), (30, "bottom", -20), (11, "top", 52), (11, "bottom", -52)),
     *((11, "top", 72), (11, "bottom", -72), (60, "top", 20), (60, "bottom", -20), (11, "top", 92), (11, "bottom", -92)),
 )
-# Axes [px] and heights [px] at which the figure is seen: on a page at 1440 and 1920, as a picture, on a review sheet.
-SHOWN_AT = ((385.0, HEIGHT), (625.0, HEIGHT), (1190.0, 720), (770.0, HEIGHT))
+# Axes [px] and heights [px] at which the figure is seen: on a page at 1440 and 1920, on a review sheet, as a picture.
+SHOWN_AT = ((385.0, HEIGHT), (625.0, HEIGHT), (770.0, HEIGHT), (1190.0, 720))
+WIDTHS = tuple(width for width, _ in SHOWN_AT)
 MOST_TICKS = 8  # steps of the axis of requests
 HEADROOM = 1.4  # of the peak; the two lines leave the figure above it
 
@@ -215,7 +216,7 @@ def _written(
         *(np.array(_below(line, top)) for line in (curve.clamp, curve.kv_cap)),
     ]
     paths = [_stepped(x, each) if top < FEW else (x, each) for each in drawn]
-    ground = Ground(sizes, (low, high), (0, top), paths)
+    ground = Ground(sizes, (low, high), (0, top), [seen(WIDTHS, (low, high), paths)])
     for name, ratio in marked.items():
         ground.point(math.log10(ratio), runs[name], MARK)
     if _drawn(sizing, curve):

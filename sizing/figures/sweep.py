@@ -291,15 +291,15 @@ def _written(found: Axis, value: Any) -> str:
 
 
 def _ground(figure: Figure, found: Sweep) -> Ground:
-    """The axes as the page shows them at 1440 and 1920, and as a picture."""
+    """The axes as the page shows them at 1440, as a picture, and at 1920."""
     margin = figure["margin"]
     across, up = margin["l"] + margin["r"], margin["t"] + margin["b"]
     x, y = (
         tuple(found_axis["range"]) if "range" in found_axis else (float(values[0]), float(values[-1]))
         for found_axis, values in ((figure["xaxis"], found.x.values), (figure["yaxis"], found.y.values))
     )
-    sizes = ((972.0, HEIGHT), (1452.0, HEIGHT), (1280.0, 720))
-    return Ground([(width - across, height - up) for width, height in sizes], x, y, [])
+    sizes = ((972.0, HEIGHT), (1280.0, 720), (1452.0, HEIGHT))
+    return Ground([(width - across, height - up) for width, height in sizes], x, y)
 
 
 def _serial(found: Axis, index: int) -> float:
