@@ -23,7 +23,7 @@ from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.numeric import divisors
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, rest_text
-from sizing.engine.pools import pools_from_slots, starts
+from sizing.engine.pools import Pools, pools_from_slots, starts
 from sizing.engine.rank import as_set, rank_from
 from sizing.engine.resolve import resolve
 from sizing.engine.resolved import Rank, Resolved
@@ -43,6 +43,7 @@ from sizing.scenario.inputs import (
 from sizing.specification import PoolName, binding_pool
 
 KEPT = 128  # scenarios whose ranks are kept: what readers move most, L and the ratio, asks for none anew
+KEPT_SOLVED = 8  # of their pools, 60 KB each: those of one ratio at every L
 REST_REACH = 1024  # [GiB] no GPU holds as much; beyond twice what rest is, nothing larger is tried
 
 
@@ -69,9 +70,9 @@ def flips(sizing: Sizing) -> tuple[Flip, ...]:
     """For L, rest, S, D, both dtypes and dcp_size; empty where the engine refuses the split that is set."""
     if isinstance(sizing.now, Refusal):
         return ()
-    others, ranks, drafts = _others(_held(sizing.scenario))
-    turned = dict(zip(*(each.tolist() for each in _turned(sizing, ranks)), strict=True))
-    tried = [(other, turned.get(place)) for place, other in enumerate(others)]
+    others, drafts, named = _solved(_held(sizing.scenario), sizing.ratio_now)
+    turned = dict(zip(*(each.tolist() for each in _turned(sizing, others)), strict=True))
+    tried = [(other, turned.get(place)) for place, other in enumerate(named)]
     return (
         _context(sizing),
         _rest(sizing),
@@ -156,6 +157,8 @@ class _Other(NamedTuple):
     """The flags that S takes."""
 
 
+Solved = Sequence[tuple[Whole, Pools]]
+"""The pools of ranks as arrays, with their places."""
 Tried = Sequence[tuple[_Other, bool | None]]
 """Each with whether the other pool is short first there; None where it cannot be, or does not start."""
 Ranks = Sequence[tuple[Whole, Rank]]
@@ -175,10 +178,10 @@ def _slots(sizing: Sizing, tried: Tried) -> Flip:
     return _flip(sizing, "S", str(sizing.S), None, f"none of {reached}" if reached else "cannot be changed here")
 
 
-def _drafts(sizing: Sizing, ranks: Ranks) -> Flip:
+def _drafts(sizing: Sizing, solved: Solved) -> Flip:
     """Every number of draft tokens that an input takes."""
     stands = sizing.scenario.D
-    drafts, turns = _turned(sizing, ranks)
+    drafts, turns = _turned(sizing, solved)
     flipped = drafts[turns & (drafts != stands)]
     there = str(flipped[np.argmin(np.abs(flipped - stands))]) if flipped.size else None
     return _flip(sizing, "D", str(stands), there, f"none up to {MAX_D}")
@@ -198,14 +201,25 @@ def _tried(sizing: Sizing, tried: Tried, name: str, nothing: str) -> Flip:
     )
 
 
-def _turned(sizing: Sizing, ranks: Ranks) -> tuple[Whole, NDArray[np.bool_]]:
+def _turned(sizing: Sizing, solved: Solved) -> tuple[Whole, NDArray[np.bool_]]:
     """The places of those that start, and whether the other pool is short first there."""
     found = [(np.empty(0, np.int64), np.empty(0, np.bool_))]
-    for places, rank in ranks:
-        pools = pools_from_slots(rank, np.broadcast_to(slots_taken(rank, sizing.ratio_now), places.shape))
+    for places, pools in solved:
         up, other = starts(pools), is_other(pools, sizing.scenario.L, short_pool_now(sizing))
         found.append((places[up], other[up]))
     return np.concatenate([places for places, _ in found]), np.concatenate([turns for _, turns in found])
+
+
+@lru_cache(maxsize=KEPT_SOLVED)
+def _solved(held: Scenario, ratio: float) -> tuple[Solved, Solved, Sequence[_Other]]:
+    """The pools of every other deployment that is tried, those with other draft tokens, and what the first are."""
+    others, ranks, drafts = _others(held)
+    return _pools(ranks, ratio), _pools(drafts, ratio), others
+
+
+def _pools(ranks: Ranks, ratio: float) -> Solved:
+    taken = ((places, rank, slots_taken(rank, ratio)) for places, rank in ranks)
+    return [(places, pools_from_slots(rank, np.broadcast_to(slots, places.shape))) for places, rank, slots in taken]
 
 
 def _held(scenario: Scenario) -> Scenario:
