@@ -214,10 +214,9 @@ class Ground:
     def _free(self, spot: Spot, size: Size, *, lines: bool) -> list[Box]:
         """What the words would cover on each screen, where they cover nothing on any; else nothing."""
         boxes = []
-        for number, box in enumerate(self._boxes(spot, size)):
-            if not box.inside(*self.sizes[number]) or not box.is_clear(self.taken[number]):
-                return []
-            if lines and self._crossed(number, box):
+        each = zip(self._boxes(spot, size), self.sizes, self.taken, self._columns, strict=True)
+        for box, (width, height), taken, columns in each:
+            if not box.inside(width, height) or not box.is_clear(taken) or (lines and _crossed(box, *columns)):
                 return []
             boxes.append(box)
         return boxes
@@ -254,11 +253,12 @@ class Ground:
         for taken, box in zip(self.taken, boxes, strict=True):
             taken.append(box)
 
-    def _crossed(self, number: int, box: Box) -> bool:
-        """Whether a path runs through a box, or near it."""
-        under = slice(max(int((box.left - GAP) / COLUMN), 0), int((box.right + GAP) / COLUMN) + 1)
-        low, high = self._columns[number]
-        return bool(np.count_nonzero((low[under] < box.top + GAP) & (high[under] > box.bottom - GAP)))
+
+def _crossed(box: Box, low: Any, high: Any) -> bool:
+    """Whether a path runs through a box inside the axes, or near it; `low` and `high` are those of its columns [px]."""
+    left, bottom, right, top = box
+    under = slice(int((left - GAP) / COLUMN), int((right + GAP) / COLUMN) + 1)
+    return bool(np.count_nonzero((low[under] < top + GAP) & (high[under] > bottom - GAP)))
 
 
 def _share(at: Any, ends: Ends) -> Any:
