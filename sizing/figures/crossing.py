@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -295,11 +295,8 @@ def _ground(
     """All lines and points, at each size that the figure is shown in."""
     y, high, curve = figure["yaxis"]["range"], figure["margin"]["t"] + figure["margin"]["b"], still.curve
     sizes = [(width, height - high) for width, height in SHOWN_AT]
-    ends = np.log10([L_LOW, L_HIGH])
-    falling = [math.log10(split.kv_tokens) - ends for split in behind if split.kv_tokens > 0]
     levels = [curve.clamp, curve.admitted, *(split.admitted for split in behind)]
-    straight = [*falling, *(np.log10([level, level]) for level in levels if level > 0)]
-    drawn = [still.seen, seen(WIDTHS, ACROSS, [(ends, each) for each in straight])]
+    drawn = [still.seen, _straight(levels, [split.kv_tokens for split in behind])]
     drawn += [] if one is None else [_seen(curve.L, one)]
     ground = Ground(sizes, ACROSS, y, drawn)
     ground.upright(math.log10(sizing.scenario.L))
@@ -307,6 +304,20 @@ def _ground(
     if L_LOW <= shown.crossing <= L_HIGH:
         ground.point(math.log10(shown.crossing), math.log10(shown.clamp), DOT)
     return ground
+
+
+def _straight(levels: list[int], falling: list[int]) -> Seen:
+    """Level lines of so many requests, and lines of so many tokens / L, from end to end."""
+    found = [(0, level) for level in levels if level > 0] + [(1, tokens) for tokens in falling if tokens > 0]
+    slopes, up = [slope for slope, _ in found], np.log10([high for _, high in found])[:, np.newaxis]
+    return Seen(*(each[slopes] + up for each in _slopes()))
+
+
+@cache
+def _slopes() -> Seen:
+    """A level line of one request, and 1 / L."""
+    ends = np.log10([L_LOW, L_HIGH])
+    return seen(WIDTHS, ACROSS, [(ends, 0 * ends), (ends, -ends)])
 
 
 def _must(
