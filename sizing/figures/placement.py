@@ -167,22 +167,21 @@ class Ground:
     """What is drawn already on every screen or picture, and the words that have found a place among it."""
 
     def __init__(self, sizes: Sequence[Size], x: Ends, y: Ends, drawn: Sequence[Seen] = ()) -> None:
-        """The sizes of the axes that a figure is shown with, best the one with least room first; what is drawn is seen
-        on axes of their widths.
-        """
-        self.sizes, self.x, self.y = sizes, x, y
-        self.taken: list[list[Box]] = [[] for _ in sizes]
-        self._columns = _columns(sizes, y, drawn)
+        """The sizes of the axes that a figure is shown with; what is drawn is seen on axes of their widths."""
+        self.x, self.y = x, y
+        self.screens = [_Screen(size, *columns) for size, columns in zip(sizes, _columns(sizes, y, drawn), strict=True)]
+        self._asked = [*self.screens]
 
     def upright(self, x: float, y: Ends | None = None) -> None:
         """A line straight up through an x, over the whole height or from one y to another."""
         low, high = (_share(end, self.y) for end in y) if y else (0.0, 1.0)
-        for (width, height), taken in zip(self.sizes, self.taken, strict=True):
-            taken.append(Box.sized(_share(x, self.x) * width - 2, low * height, 4, high * height - low * height))
+        for screen in self.screens:
+            across, foot, head = _share(x, self.x) * screen.width, low * screen.height, high * screen.height
+            screen.taken.append(Box(across - 2, foot, across + 2, head))
 
     def point(self, x: float, y: float, size: float) -> None:
         """A mark of that size [px]."""
-        self._take(self._boxes(Spot(x, y, "middle center"), (size, size)))
+        _take(self._boxes(Spot(x, y, "middle center"), (size, size), self.screens))
 
     def place(self, words: str, spots: Iterable[Spot], *, size: int = 13) -> Spot | None:
         """The first spot where the words cover nothing on any frame, taken for them; None where there is none."""
@@ -200,41 +199,43 @@ class Ground:
             return spot, True
         known = list(every)
         spot = known[int(np.argmin(self._covered(known, needed)))]
-        self._take(self._boxes(spot, needed))
+        _take(self._boxes(spot, needed, self.screens))
         return spot, True
 
     def _first(self, size: Size, spots: Iterable[Spot], *, lines: bool) -> Spot | None:
         for spot in spots:
             boxes = self._free(spot, size, lines=lines)
             if boxes:
-                self._take(boxes)
+                _take(boxes)
                 return spot
         return None
 
-    def _free(self, spot: Spot, size: Size, *, lines: bool) -> list[Box]:
-        """What the words would cover on each screen, where they cover nothing on any; else nothing."""
-        boxes = []
-        each = zip(self._boxes(spot, size), self.sizes, self.taken, self._columns, strict=True)
-        for box, (width, height), taken, columns in each:
-            if not box.inside(width, height) or not box.is_clear(taken) or (lines and _crossed(box, *columns)):
+    def _free(self, spot: Spot, size: Size, *, lines: bool) -> list[tuple["_Screen", Box]]:
+        """What the words would cover on each screen, where they cover nothing on any; else nothing. The screen that
+        refused last is asked first: it is likely to refuse again.
+        """
+        found = []
+        for screen, box in self._boxes(spot, size, self._asked):
+            if not screen.is_free(box, lines=lines):
+                self._asked.remove(screen)
+                self._asked.insert(0, screen)
                 return []
-            boxes.append(box)
-        return boxes
+            found.append((screen, box))
+        return found
 
     def _covered(self, spots: Sequence[Spot], size: Size) -> Any:
         """How much of words and marks the words would cover at each spot, and how much of them would lie outside the
         axes [px²].
         """
         found: Any = 0.0
-        each = zip(*(self._boxes(spot, size) for spot in spots), strict=True)
-        for frame, taken, covered in zip(self.sizes, self.taken, each, strict=True):
-            boxes = Box(*np.array(covered).T)
-            others = Box(*np.reshape(taken, (-1, 4)).T[:, :, np.newaxis])
-            inside = boxes.shared(Box(0, 0, *frame))
+        for screen in self.screens:
+            boxes = Box(*np.array([box for spot in spots for _, box in self._boxes(spot, size, [screen])]).T)
+            others = Box(*np.reshape(screen.taken, (-1, 4)).T[:, :, np.newaxis])
+            inside = boxes.shared(Box(0, 0, screen.width, screen.height))
             found += boxes.shared(others).sum(axis=0) + size[0] * size[1] - inside
         return found
 
-    def _boxes(self, spot: Spot, size: Size) -> Iterator[Box]:
+    def _boxes(self, spot: Spot, size: Size, screens: Iterable["_Screen"]) -> Iterator[tuple["_Screen", Box]]:
         """What words of that size [px] would cover on each screen."""
         (x0, x1), (y0, y1), (width, height) = self.x, self.y, size
         x, y, side, (off_x, off_y) = spot
@@ -245,20 +246,36 @@ class Ground:
             (right - 1) / 2 * width,
             (up - 1) / 2 * height,
         )
-        for across, high in self.sizes:
-            left, bottom = x * across + off_x + shift_x, y * high + off_y + shift_y
-            yield Box(left, bottom, left + width, bottom + height)
-
-    def _take(self, boxes: Iterable[Box]) -> None:
-        for taken, box in zip(self.taken, boxes, strict=True):
-            taken.append(box)
+        for screen in screens:
+            left, bottom = x * screen.width + off_x + shift_x, y * screen.height + off_y + shift_y
+            yield screen, Box(left, bottom, left + width, bottom + height)
 
 
-def _crossed(box: Box, low: Any, high: Any) -> bool:
-    """Whether a path runs through a box inside the axes, or near it; `low` and `high` are those of its columns [px]."""
-    left, bottom, right, top = box
-    under = slice(int((left - GAP) / COLUMN), int((right + GAP) / COLUMN) + 1)
-    return bool(np.count_nonzero((low[under] < top + GAP) & (high[under] > bottom - GAP)))
+class _Screen:
+    """The axes at one size [px], with all that is drawn on them."""
+
+    __slots__ = ("height", "high", "low", "taken", "width")
+
+    def __init__(self, size: Size, low: Any, high: Any) -> None:
+        """`low` and `high` are the lowest and the highest point [px] in each column of each path."""
+        (self.width, self.height), self.low, self.high = size, low, high
+        self.taken: list[Box] = []
+
+    def is_free(self, box: Box, *, lines: bool) -> bool:
+        """Whether a box lies inside the axes and covers nothing, no path either where `lines` count."""
+        if not box.inside(self.width, self.height) or not box.is_clear(self.taken):
+            return False
+        return not (lines and self._crossed(box))
+
+    def _crossed(self, box: Box) -> bool:
+        left, bottom, right, top = box
+        under = slice(int((left - GAP) / COLUMN), int((right + GAP) / COLUMN) + 1)
+        return bool(np.count_nonzero((self.low[under] < top + GAP) & (self.high[under] > bottom - GAP)))
+
+
+def _take(boxes: Iterable[tuple[_Screen, Box]]) -> None:
+    for screen, box in boxes:
+        screen.taken.append(box)
 
 
 def _share(at: Any, ends: Ends) -> Any:
