@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from sizing.basics.units import flag_ratio
 from sizing.engine.kv import kv_cap
 from sizing.engine.pools import held_by_kv, pools_from_slots, running
 from sizing.engine.rank import rank_of
+from sizing.engine.resolved import Rank
 from sizing.engine.slots import slots_unpinned
 from sizing.engine.split import Split
 from sizing.scenario.inputs import Scenario
@@ -27,6 +28,16 @@ Reals = NDArray[np.float64]
 L_LOW, L_HIGH = 256, 2**20  # [tokens] the range of the slider and of the figure
 DOUBLINGS = (L_HIGH // L_LOW).bit_length() - 1  # from one end to the other
 VISIBLE_STEPS = 24  # requests; above, one request is thinner than a line on the figure
+
+
+class Fall(NamedTuple):
+    """What a split brings to a curve over context lengths: neither pool depends on L."""
+
+    clamp: int
+    admitted: int
+    kv_tokens: int
+    crossing: int
+    window_cap: int | None
 
 
 class ContextCurve(BaseModel):
@@ -62,7 +73,7 @@ class RatioCurve(BaseModel):
         return frame_of({"ratio [-]": self.ratio, **counts})
 
 
-def context_grid(split: Split, points: int = 121) -> Integers:
+def context_grid(split: Split | Fall, points: int = 121) -> Integers:
     """Context lengths [tokens] from 256 to 1M, evenly spaced on a logarithmic axis, and every L that matters.
 
     Those are the balance point and, where the cap is small enough for its steps to show, both sides of each step:
@@ -106,7 +117,7 @@ def _even_ratios(low: float, high: float, points: int) -> tuple[float, ...]:
     return tuple(flag_ratio(ratio) for ratio in np.geomspace(low, high, points))
 
 
-def over_context(split: Split, L: Integers) -> ContextCurve:
+def over_context(split: Split | Fall, L: Integers) -> ContextCurve:
     """A solved split at many L [tokens]: neither pool depends on L, so only the cap has to be taken again."""
     cap = kv_cap(split.kv_tokens, L)
     if split.window_cap is not None:
@@ -121,11 +132,11 @@ def over_ratio(scenario: Scenario, ratio: Reals) -> RatioCurve:
 
     Where the engine refuses to start, `runs` is 0.
     """
-    rank = rank_of(scenario)
-    pools = pools_from_slots(rank, np.broadcast_to(np.maximum(slots_unpinned(rank, ratio), 0), ratio.shape))
-    return RatioCurve(
-        ratio=ratio,
-        clamp=pools.clamp,
-        kv_cap=held_by_kv(pools, scenario.L),
-        runs=running(pools, scenario.L),
-    )
+    return rank_over_ratio(rank_of(scenario), ratio)
+
+
+def rank_over_ratio(rank: Rank, ratio: Reals) -> RatioCurve:
+    """The same for a rank by ratio."""
+    L, slots = rank.scenario.L, np.maximum(slots_unpinned(rank, ratio), 0)
+    pools = pools_from_slots(rank, np.broadcast_to(slots, ratio.shape))
+    return RatioCurve(ratio=ratio, clamp=pools.clamp, kv_cap=held_by_kv(pools, L), runs=running(pools, L))

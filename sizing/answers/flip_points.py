@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from sizing.answers.alternatives import STRATEGIES
@@ -22,7 +23,7 @@ from sizing.basics.dtypes import KvDtype, StateDtype
 from sizing.basics.numeric import divisors
 from sizing.basics.problems import Refusal, RefusedError
 from sizing.basics.units import count, rest_text
-from sizing.engine.pools import pools_from_slots, starts
+from sizing.engine.pools import Pools, pools_from_slots, starts
 from sizing.engine.rank import as_set, rank_from
 from sizing.engine.resolve import resolve
 from sizing.engine.resolved import Rank, Resolved
@@ -42,6 +43,7 @@ from sizing.scenario.inputs import (
 from sizing.specification import PoolName, binding_pool
 
 KEPT = 128  # scenarios whose ranks are kept: what readers move most, L and the ratio, asks for none anew
+KEPT_SOLVED = 8  # of their pools, 60 KB each: those of one ratio at every L
 REST_REACH = 1024  # [GiB] no GPU holds as much; beyond twice what rest is, nothing larger is tried
 
 
@@ -68,15 +70,14 @@ def flips(sizing: Sizing) -> tuple[Flip, ...]:
     """For L, rest, S, D, both dtypes and dcp_size; empty where the engine refuses the split that is set."""
     if isinstance(sizing.now, Refusal):
         return ()
-    held = _held(sizing.scenario)
-    others, ranks = _others(held)
-    turned = _turned(sizing, ranks)
-    tried = [(other, turned.get(place)) for place, other in enumerate(others)]
+    others, drafts, named = _solved(_held(sizing.scenario), sizing.ratio_now)
+    turned = dict(zip(*(each.tolist() for each in _turned(sizing, others)), strict=True))
+    tried = [(other, turned.get(place)) for place, other in enumerate(named)]
     return (
         _context(sizing),
         _rest(sizing),
         _slots(sizing, tried),
-        _drafts(sizing, held),
+        _drafts(sizing, drafts),
         _tried(sizing, tried, "mamba_ssm_dtype", "none"),
         _tried(sizing, tried, "kv_cache_dtype", "none"),
         _tried(sizing, tried, "dcp_size", "none that fits"),
@@ -142,7 +143,7 @@ def _rest(sizing: Sizing) -> Flip:
     """The nearest thousandth of a GiB."""
     rest = sizing.scenario.rest_gib
     reach = min(max(REST_REACH, math.ceil(2 * rest)), MAX_REST_GIB)
-    found = nearest_rest(as_set(rank_from(sizing.resolved)), sizing.ratio_now, short_pool_now(sizing), reach)
+    found = nearest_rest(as_set(sizing.rank), sizing.ratio_now, short_pool_now(sizing), reach)
     text = None if found is None else f"{found:.{REST_DIGITS}f} GiB"
     return _flip(sizing, "rest_gib", rest_text(rest), text, f"none up to {count(reach)} GiB")
 
@@ -156,6 +157,8 @@ class _Other(NamedTuple):
     """The flags that S takes."""
 
 
+Solved = Sequence[tuple[Whole, Pools]]
+"""The pools of ranks as arrays, with their places."""
 Tried = Sequence[tuple[_Other, bool | None]]
 """Each with whether the other pool is short first there; None where it cannot be, or does not start."""
 Ranks = Sequence[tuple[Whole, Rank]]
@@ -175,14 +178,13 @@ def _slots(sizing: Sizing, tried: Tried) -> Flip:
     return _flip(sizing, "S", str(sizing.S), None, f"none of {reached}" if reached else "cannot be changed here")
 
 
-def _drafts(sizing: Sizing, held: Scenario) -> Flip:
+def _drafts(sizing: Sizing, solved: Solved) -> Flip:
     """Every number of draft tokens that an input takes."""
-    stands = sizing.scenario
-    kept = _ranks_with_drafts(held.model_copy(update={"D": 1, "rest_gib": 1}))
-    turned = _turned(sizing, [(drafts, rank._replace(rest_gib=stands.rest_gib)) for drafts, rank in kept])
-    flipped = [D for D, turns in turned.items() if turns and D != stands.D]
-    there = min(flipped, key=lambda D: abs(D - stands.D)) if flipped else None
-    return _flip(sizing, "D", str(stands.D), None if there is None else str(there), f"none up to {MAX_D}")
+    stands = sizing.scenario.D
+    drafts, turns = _turned(sizing, solved)
+    flipped = drafts[turns & (drafts != stands)]
+    there = str(flipped[np.argmin(np.abs(flipped - stands))]) if flipped.size else None
+    return _flip(sizing, "D", str(stands), there, f"none up to {MAX_D}")
 
 
 def _tried(sizing: Sizing, tried: Tried, name: str, nothing: str) -> Flip:
@@ -199,14 +201,25 @@ def _tried(sizing: Sizing, tried: Tried, name: str, nothing: str) -> Flip:
     )
 
 
-def _turned(sizing: Sizing, ranks: Ranks) -> dict[int, bool]:
-    """Whether the other pool is short first, by the places of those that start."""
-    found: dict[int, bool] = {}
-    for places, rank in ranks:
-        pools = pools_from_slots(rank, np.broadcast_to(slots_taken(rank, sizing.ratio_now), places.shape))
+def _turned(sizing: Sizing, solved: Solved) -> tuple[Whole, NDArray[np.bool_]]:
+    """The places of those that start, and whether the other pool is short first there."""
+    found = [(np.empty(0, np.int64), np.empty(0, np.bool_))]
+    for places, pools in solved:
         up, other = starts(pools), is_other(pools, sizing.scenario.L, short_pool_now(sizing))
-        found |= dict(zip(places[up].tolist(), other[up].tolist(), strict=True))
-    return found
+        found.append((places[up], other[up]))
+    return np.concatenate([places for places, _ in found]), np.concatenate([turns for _, turns in found])
+
+
+@lru_cache(maxsize=KEPT_SOLVED)
+def _solved(held: Scenario, ratio: float) -> tuple[Solved, Solved, Sequence[_Other]]:
+    """The pools of every other deployment that is tried, those with other draft tokens, and what the first are."""
+    others, ranks, drafts = _others(held)
+    return _pools(ranks, ratio), _pools(drafts, ratio), others
+
+
+def _pools(ranks: Ranks, ratio: float) -> Solved:
+    taken = ((places, rank, slots_taken(rank, ratio)) for places, rank in ranks)
+    return [(places, pools_from_slots(rank, np.broadcast_to(slots, places.shape))) for places, rank, slots in taken]
 
 
 def _held(scenario: Scenario) -> Scenario:
@@ -217,10 +230,15 @@ def _held(scenario: Scenario) -> Scenario:
 
 
 @lru_cache(maxsize=KEPT)
-def _others(held: Scenario) -> tuple[Sequence[_Other], Ranks]:
-    """Every other deployment that is tried, and the ranks of those that can be."""
+def _others(held: Scenario) -> tuple[Sequence[_Other], Ranks, Ranks]:
+    """Every other deployment that is tried, the ranks of those that can be, and those with other draft tokens."""
     found = [*_by_strategy(held), *_by_input(held)]
-    return [other for other, _ in found], _stacked(dict(enumerate(rank for _, rank in found)))
+    drafts = _ranks_with_drafts(held.model_copy(update={"D": 1, "rest_gib": 1}))
+    return (
+        [other for other, _ in found],
+        _stacked(dict(enumerate(rank for _, rank in found))),
+        [(places, rank._replace(rest_gib=held.rest_gib)) for places, rank in drafts],
+    )
 
 
 def _by_strategy(held: Scenario) -> Iterator[tuple[_Other, Rank | None]]:

@@ -4,12 +4,12 @@ A page sends these with a figure: whoever drags in it sees solved numbers at onc
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
-from sizing.answers.curves import L_HIGH, L_LOW
+from sizing.answers.curves import stepped_lengths
 from sizing.answers.sweep import RATIO, ratios_over
 from sizing.basics.units import flag_ratio
 from sizing.engine.limits import LimitName, requests_by_limit
@@ -22,10 +22,8 @@ from sizing.scenario.inputs import MAX_L
 OCTAVE = 16  # stops in each doubling of L: twice those of the slider, which are among them
 
 
-class InputCurve(BaseModel):
+class InputCurve(NamedTuple):
     """One input at its stops. Arrays of one shape; requests and tokens are per rank, as those of `Split` are."""
-
-    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
 
     name: Literal["L", "mamba_full_memory_ratio"]
     at: tuple[int | float, ...]
@@ -64,10 +62,14 @@ def over_input(rank: Rank, name: Literal["L", "mamba_full_memory_ratio"], at: Se
 
 def context_stops(*more: int) -> list[int]:
     """L [tokens] from 256 to 1M in even steps within each doubling, and those of `more` that an input takes."""
-    even = [L_LOW * 2**octave * (OCTAVE + step) // OCTAVE for octave in range(12) for step in range(OCTAVE)]
-    return sorted({*even, L_HIGH, *(stop for stop in more if 1 <= stop <= MAX_L)})
+    return sorted({*stepped_lengths(OCTAVE), *(stop for stop in more if 1 <= stop <= MAX_L)})
 
 
 def ratio_stops(ratios: Sequence[float]) -> list[float]:
     """Those of these ratios [-] that can be set: a flag takes five digits."""
-    return sorted({ratio for ratio in ratios if ratio > 0 and flag_ratio(ratio) == ratio})
+    return sorted(set(filter(_can_be_set, ratios)))
+
+
+@lru_cache(maxsize=1024)  # an axis stands still while something moves on it
+def _can_be_set(ratio: float) -> bool:
+    return ratio > 0 and flag_ratio(ratio) == ratio

@@ -6,11 +6,13 @@ which nothing can flip is left out; any other is cut where K changes, the neares
 """
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.engine.draft_rules import rest_gib_for
 from sizing.engine.pools import Pools, held_by_kv, pools_from_slots, starts
 from sizing.engine.resolved import Rank
 from sizing.engine.slots import slots_taken
@@ -20,6 +22,7 @@ REST_DIGITS = 3  # [GiB] a flip of rest is given to a thousandth
 STEPS = 10**REST_DIGITS
 PARTS = 16  # a stretch that may hold a flip is cut in so many
 PROBES = 4  # numbers of a stretch tried in one vectorised call
+KEPT = 32  # stretches around a rest, 10 KB each
 CHUNK = 4096  # stretches tried in one vectorised call, the nearest first
 
 Whole = NDArray[np.int64]
@@ -39,20 +42,20 @@ def nearest_rest(rank: Rank, ratio: float, here: PoolName, reach: int) -> float 
     at = rank.scenario.rest_gib * STEPS
     deployment = _Deployment(rank, ratio, here)
     best: int | None = None
-    waiting = [_doubling(at, 1, reach * STEPS)]
+    waiting = [_around(at, reach * STEPS)]
     while waiting:
         lows, highs = waiting.pop()
         if best is not None:
             nearer = _distance(at, lows, highs) < abs(best - at)
             lows, highs = lows[nearer], highs[nearer]
-        fewest, most = deployment.slots(lows), deployment.slots(highs)
+        fewest, most = deployment.slots(np.stack([lows, highs]))
         may = deployment.possible(lows, highs, fewest, most)
         alike = may & (fewest == most)
         found = deployment.nearest_inside(lows[alike], highs[alike], fewest[alike], at)
         best = min([*found.tolist(), *([] if best is None else [best])], key=lambda step: abs(step - at), default=None)
         cut = may & (fewest < most)
         if cut.any():
-            waiting += _chunks(at, *_cut(lows[cut], highs[cut], fewest[cut], most[cut], deployment.slots))
+            waiting += _chunks(at, *_cut(lows[cut], highs[cut], fewest[cut], most[cut], deployment))
     return None if best is None else best / STEPS
 
 
@@ -65,6 +68,10 @@ class _Deployment:
     def slots(self, steps: Whole) -> Any:
         """K [slots per rank]."""
         return (slots_taken(self.rank._replace(rest_gib=steps / STEPS), self.ratio) + 0 * steps).astype(np.int64)
+
+    def near(self, slots: Whole) -> Any:
+        """Where the ratio begins to give K = `slots` [slots per rank], but for roundings."""
+        return np.ceil(rest_gib_for(self.rank, slots, self.ratio / (1 + self.ratio)) * STEPS)
 
     def pools(self, steps: Whole, slots: Whole) -> Pools:
         """Both pools with K given."""
@@ -101,15 +108,26 @@ class _Deployment:
         return found
 
 
-def _first(lows: Whole, highs: Whole, holds: Callable[[Whole], Any]) -> Whole:
-    """For each stretch the first number from which on `holds` is true; one past its end where it never is."""
+def _first(lows: Whole, highs: Whole, holds: Callable[[Whole], Any], near: Any = None) -> Whole:
+    """For each stretch the first number from which on `holds` is true; one past its end where it never is. `near` is
+    where that should be: it is looked at first.
+    """
     low, high = lows, highs + 1
     parts = np.arange(PROBES).reshape(-1, *[1] * lows.ndim)
     while np.any(low < high):
-        tried = low + (high - low) * parts // PROBES
+        if near is None:
+            tried = low + (high - low) * parts // PROBES
+        else:
+            tried, near = np.clip(np.clip(near, lows, highs).astype(np.int64) + parts - 1, lows, highs), None
         held = holds(np.minimum(tried, highs)) | (low == high)  # what is found stays
         low, high = np.where(held, low, tried + 1).max(axis=0), np.where(held, tried, high).min(axis=0)
     return low
+
+
+@lru_cache(maxsize=KEPT)  # rest stands still while other inputs move
+def _around(at: float, high: int) -> Stretches:
+    """Stretches around `at` from 1 up to a bound: the further away, the longer."""
+    return _evenly(*_doubling(at, 1, high))
 
 
 def _doubling(at: float, low: int, high: int) -> Stretches:
@@ -122,22 +140,22 @@ def _doubling(at: float, low: int, high: int) -> Stretches:
     return lows[lows <= highs], highs[lows <= highs]
 
 
-def _cut(lows: Whole, highs: Whole, fewest: Whole, most: Whole, slots: Callable[[Whole], Any]) -> Stretches:
+def _cut(lows: Whole, highs: Whole, fewest: Whole, most: Whole, deployment: _Deployment) -> Stretches:
     """The stretches in parts: of one K each where they have few, else of equal length."""
     few = most - fewest < PARTS
     parts = [
-        _by_slots(lows[few], highs[few], fewest[few], slots),
+        _by_slots(lows[few], highs[few], fewest[few], deployment),
         _evenly(lows[~few], highs[~few]),
     ]
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
-def _by_slots(lows: Whole, highs: Whole, fewest: Whole, slots: Callable[[Whole], Any]) -> Stretches:
+def _by_slots(lows: Whole, highs: Whole, fewest: Whole, deployment: _Deployment) -> Stretches:
     """Cut where K changes."""
     wanted = fewest[:, None] + np.arange(1, PARTS)
     shape = wanted.shape
     low, high = np.broadcast_to(lows[:, None], shape), np.broadcast_to(highs[:, None], shape)
-    changes = _first(low, high, lambda steps: slots(steps) >= wanted)
+    changes = _first(low, high, lambda steps: deployment.slots(steps) >= wanted, deployment.near(wanted))
     firsts = np.concatenate([lows[:, None], changes], axis=1)
     lasts = np.concatenate([changes - 1, highs[:, None]], axis=1)
     inside = firsts <= lasts

@@ -7,7 +7,7 @@ All at one length, C requests need KV of C x L tokens; for real traffic sizing/t
 """
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from sizing.engine.charges import slots_from_ratio
 from sizing.engine.pools import carries, pools_from_slots, running
 from sizing.engine.rank import asking, pin_rank, rank_of
 from sizing.engine.requests import asked_divisor
-from sizing.engine.resolved import Rank, Resolved
+from sizing.engine.resolved import Numbers, Rank, Resolved
 from sizing.engine.slots import (
     is_pinned,
     most_slots,
@@ -35,6 +35,7 @@ from sizing.engine.slots import (
 from sizing.scenario.inputs import MAX_PIN, MAX_RATIO, MAX_REQUESTS
 from sizing.specification import optimal_ratio
 
+KEPT = 16  # ranks, up to 70 KB each: what runs most is asked of one and of its like with a GiB more, at every L
 Need = Callable[[Any], Any]  # KV tokens that so many requests need at once
 
 
@@ -109,9 +110,9 @@ def _at_one_length(rank: Rank) -> Need:
 
 def _most(rank: Rank, need: Need) -> tuple[int, int, int]:
     """The most requests that run with a slot to spare where slots are tracked, that slot, and the most without."""
-    unspared, spare = _most_requests(rank, need, spare=False), rank.request_slots.spare
-    spared = _most_requests(rank, need, spare=True) if unspared and spare else 0
-    return (spared, spare, unspared) if spared else (unspared, 0, unspared)
+    spare = rank.request_slots.spare
+    unspared, *spared = (_last_held(need, tokens) for tokens in _tokens_held(Numbers(rank)))
+    return (spared[0], spare, unspared) if any(spared) else (unspared, 0, unspared)
 
 
 class Pair(BaseModel):
@@ -237,11 +238,22 @@ def most_by_state(rank: Rank) -> int:
     return rank.request_slots.requests(int(max(rank.rest_gib, 0) * GIB / rank.slot_bytes))
 
 
-def _most_requests(rank: Rank, need: Need, *, spare: bool) -> int:
-    """The largest C that runs with its slots; the engine never wants more than asked, or its top estimate."""
+@lru_cache(maxsize=KEPT)
+def _tokens_held(numbers: Numbers) -> list[list[int]]:
+    """The KV [tokens] of the pools of every C with its slots, and with one to spare where slots are tracked; -1 where
+    they do not run C. The engine never wants more than asked, or its top estimate.
+    """
+    rank = numbers.rank
     top = int(rank.requests_asked) if rank.requests_asked is not None else rank.rules.estimate.high
     wanted = np.arange(1, min(top, most_by_state(rank)) + 1, dtype=np.int64)
-    slots = np.asarray(rank.request_slots.slots(wanted, spare=spare))
-    by_flag = slots <= most_slots(rank)
-    tokens = kv_tokens_for(pools_from_slots(rank, slots[by_flag]), wanted[by_flag]).tolist()
+    each = rank.request_slots
+    slots = np.stack([each.slots(wanted, spare=spare) for spare in ((False, True) if each.spare else (False,))])
+    found: list[list[int]] = np.where(
+        slots <= most_slots(rank), kv_tokens_for(pools_from_slots(rank, slots), wanted), -1
+    ).tolist()
+    return found
+
+
+def _last_held(need: Need, tokens: list[int]) -> int:
+    """The largest C whose KV [tokens] its own pools hold."""
     return last_that_holds(0, len(tokens), lambda C: C == 0 or need(C) <= tokens[C - 1])

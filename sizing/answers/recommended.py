@@ -4,6 +4,7 @@ Every page, the sheet, a log's cure and the command line name this one. Its numb
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
@@ -17,6 +18,7 @@ from sizing.releases.flags import PIN, RATIO, REQUESTS
 from sizing.scenario.inputs import Scenario
 from sizing.scenario.rest import end_anew, ends_of
 
+KEPT = 4  # answers, 10 KB each: the parts of a page ask for the same one
 SPARE_WHY = "a chunk border may find no free slot, and an assertion then ends the server"
 
 
@@ -110,6 +112,7 @@ def ways(sizing: Sizing) -> Ways | None:
     )
 
 
+@lru_cache(maxsize=KEPT)
 def recommended(sizing: Sizing) -> Recommended | None:
     """The change that runs most, of equal ones the one with fewest flags; None when nothing can run a request.
 

@@ -3,7 +3,7 @@
 from functools import cache, lru_cache, partial
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, SkipValidation
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from sizing import specification
 from sizing.answers.optimum import Optimum, Pair, best_pair, best_split, most_runs, pin_flag, r_star
@@ -25,10 +25,12 @@ KEPT = 64  # splits, 10 KB each: the parts of a page ask for the same ones
 class Sizing(BaseModel):
     """Every number the product shows for one scenario. Per attention-DP rank unless the name says otherwise."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
 
     scenario: SkipValidation[Scenario]
     resolved: SkipValidation[Resolved]
+    rank: SkipValidation[Rank] = Field(exclude=True, repr=False)
+    """The numbers that the splits are made of, by ratio."""
     slot_bytes: int
     """State bytes of one slot at the dtypes that run."""
     ring_bytes: int
@@ -90,6 +92,10 @@ class Sizing(BaseModel):
         """State slots [slots per running request]."""
         return self.resolved.S
 
+    def __hash__(self) -> int:
+        """All else follows from the scenario."""
+        return hash(self.scenario)
+
 
 def solve(scenario: Scenario) -> Sizing:
     """Solve a scenario. Raises RefusedError when the flags themselves are refused (engine-sizing.md section 4), and for
@@ -111,6 +117,7 @@ def solve(scenario: Scenario) -> Sizing:
     return Sizing(
         scenario=scenario,
         resolved=resolved,
+        rank=rank,
         slot_bytes=costs.slot,
         ring_bytes=costs.ring,
         ring_bytes_per_slot=costs.ring_on_slot,

@@ -3,6 +3,8 @@
 Source: engine-sizing.md section 5 (`_handle_max_mamba_cache`); how draft states are charged stands in draft_rules.py.
 """
 
+import numpy as np
+
 from sizing.basics.numeric import Numeric
 from sizing.engine.draft_rules import drafts_of, least_rest_gib
 from sizing.engine.padding import slots_charged
@@ -30,6 +32,8 @@ def charges_drafts(rules: Rules, role: str | None, *, by_ratio: bool) -> bool:
 
 def draft_reserve_bytes(rank: Rank, slots: Numeric, clamp: Numeric) -> Numeric:
     """What is reserved for draft states [bytes]: each is charged as much as a whole slot."""
+    if not isinstance(rank.D, np.ndarray) and rank.D == 0:
+        return 0
     holders = drafts_of(rank.rules).holders(rank.rules, slots, clamp, rank.requests_charged)
     return holders * rank.D * rank.slot_bytes
 

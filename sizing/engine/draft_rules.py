@@ -60,8 +60,13 @@ def drafts_of(rules: Rules) -> Drafts:
 
 def least_rest_gib(rank: Rank, share: float) -> float:
     """The least `rest` [GiB per rank] that gives one request its slots, by the state budget's share of rest [-]."""
-    budget, ahead = drafts_of(rank.rules).takes(rank, rank.request_slots.slots(1))
-    return float((budget / share + ahead) / GIB)
+    return float(rest_gib_for(rank, rank.request_slots.slots(1), share))
+
+
+def rest_gib_for(rank: Rank, slots: Numeric, share: float) -> Numeric:
+    """The least `rest` [GiB per rank] that gives K [slots] by the state budget's share of it [-], but for roundings."""
+    budget, ahead = drafts_of(rank.rules).takes(rank, slots)
+    return (budget / share + ahead) / GIB
 
 
 def share_of_rest(rank: Rank, slots: int) -> float:

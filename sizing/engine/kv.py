@@ -5,8 +5,8 @@ Source: engine-sizing.md sections 3, 6 and 11 (`DefaultPoolConfigurator`, SGLang
 
 import numpy as np
 
-from sizing.basics.numeric import Numeric, Truth
-from sizing.engine.resolved import Rank, Resolved
+from sizing.basics.numeric import Numeric, Truth, lesser
+from sizing.engine.resolved import Rank, Resolved, Window
 from sizing.releases.rules import EAGLE_KIND, Rules
 
 HEADROOM_BUFFER = 100  # rows that `init_memory_pool` adds besides, up to 0.5.6
@@ -45,17 +45,22 @@ def headroom_numbers(requests: str, of_request: str) -> str:
 
 def kv_rows(rank: Rank, kv_rest_bytes: Numeric, clamp: Numeric) -> Numeric:
     """Tokens on one rank [tokens]: whole pages of what is left, capped by --max-total-tokens (section 6)."""
-    rows = _with_headroom(rank, _rows(rank, kv_rest_bytes), kv_rest_bytes, clamp) // rank.page_size * rank.page_size
+    rows = _whole_pages(rank, _with_headroom(rank, _rows(rank, kv_rest_bytes), kv_rest_bytes, clamp))
     if rank.max_total_tokens is not None:
-        rows = np.minimum(rows, rank.max_total_tokens) // rank.page_size * rank.page_size
+        rows = _whole_pages(rank, lesser(rows, rank.max_total_tokens))
     return np.maximum(rows, 0)
+
+
+def _whole_pages(rank: Rank, rows: Numeric) -> Numeric:
+    page = rank.page_size
+    return rows // page * page if isinstance(page, np.ndarray) or page > 1 else rows
 
 
 def _rows(rank: Rank, kv_rest_bytes: Numeric) -> Numeric:
     """Without attention layers a token costs nothing, and the engine takes the cap or one context
     (`DefaultPoolConfigurator._zero_kv_max_tokens`).
     """
-    if np.ndim(rank.token_bytes) == 0 and rank.token_bytes == 0:
+    if not isinstance(rank.token_bytes, np.ndarray) and rank.token_bytes == 0:
         return np.full(np.shape(kv_rest_bytes), rank.max_total_tokens or rank.context_length, dtype=np.int64)
     return np.asarray(kv_rest_bytes // rank.token_bytes).astype(np.int64)
 
@@ -68,18 +73,14 @@ def _with_headroom(rank: Rank, rows: Numeric, kv_rest_bytes: Numeric, clamp: Num
     return np.where(kv_rest_bytes > 0, rows + added, rows)
 
 
-def window_rows(rank: Rank, rows: Numeric) -> Numeric:
-    """Tokens of the window pool on one rank: its share of the full pool's, in whole pages; 0 without one."""
-    if rank.window is None:
-        return 0 * rows
-    return np.asarray(rows * rank.window.share).astype(np.int64) // rank.page_size * rank.page_size
+def window_rows(rank: Rank, window: Window, rows: Numeric) -> Numeric:
+    """Tokens of the window pool on one rank: its share of the full pool's, in whole pages."""
+    return np.asarray(rows * window.share).astype(np.int64) // rank.page_size * rank.page_size
 
 
-def window_is_narrow(rank: Rank, windows: Numeric) -> Truth:
+def window_is_narrow(rank: Rank, window: Window, windows: Numeric) -> Truth:
     """Whether a window pool of so many tokens fits no request (`validate_swa_pool_size`): window and a page."""
-    if rank.window is None:
-        return windows < 0
-    return windows <= rank.window.tokens + rank.page_size
+    return windows <= window.tokens + rank.page_size
 
 
 def kv_cap(kv_tokens: Numeric, L: Numeric) -> Numeric:

@@ -85,7 +85,8 @@ def _state_limit(rank: Rank, pools: Pools, levers: str, requests: int) -> Limit:
 def _kv_limit(rank: Rank, pools: Pools, levers: str, requests: int) -> Limit:
     spread = f" x dcp_size {rank.dcp_size}" if rank.dcp_size > 1 else ""
     L = rank.scenario.L
-    if rank.window is not None and pools.window_cap < kv_cap(pools.kv_tokens, L):
+    windows = pools.window_cap
+    if rank.window is not None and windows is not None and windows < kv_cap(pools.kv_tokens, L):
         return Limit(
             name="KV pool",
             requests=requests,

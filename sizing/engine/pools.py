@@ -3,18 +3,16 @@
 Source: engine-sizing.md sections 3 and 5 to 7 (SGLang 0.5.23); where older releases differ, sizing/releases/rules.py.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sizing.basics.numeric import Numeric, Truth
+from sizing.basics.numeric import Numeric, Truth, lesser
 from sizing.basics.units import GIB
 from sizing.engine.charges import draft_reserve_bytes, state_bytes
 from sizing.engine.kv import kv_cap, kv_rows, window_is_narrow, window_rows
 from sizing.engine.requests import admitted
-from sizing.engine.resolved import Rank
-
-NO_CAP = 2**62  # where there is no window pool: more requests than any other limit
+from sizing.engine.resolved import Rank, Window
 
 
 class Pools(NamedTuple):
@@ -37,8 +35,8 @@ class Pools(NamedTuple):
     """The engine's max_running_requests; 0 where it refuses to start."""
     window_rows: Numeric = 0
     """Tokens of the sliding-window pool; 0 without one."""
-    window_cap: Numeric = NO_CAP
-    """How many requests' windows that pool holds."""
+    window_cap: Numeric | None = None
+    """How many requests' windows that pool holds; None without one."""
 
     @property
     def charged_bytes(self) -> Numeric:
@@ -54,11 +52,10 @@ def pools_from_slots(rank: Rank, slots: Numeric) -> Pools:
     slots = np.asarray(slots).astype(np.int64)[()]  # one number is no array: numpy is quicker with it
     clamp = rank.request_slots.requests(slots)
     reserve, state = draft_reserve_bytes(rank, slots, clamp), state_bytes(rank, slots)
-    kv_rest_gib = rank.rest_gib - reserve / GIB - state / GIB
-    kv_rest = np.trunc(kv_rest_gib * GIB).astype(np.int64)
+    kv_rest_gib: Any = rank.rest_gib - reserve / GIB - state / GIB
+    kv_rest = (kv_rest_gib * GIB).astype(np.int64)  # cut off, as the engine's int()
     rows = kv_rows(rank, kv_rest, clamp)
-    windows, requests = window_rows(rank, rows), admitted(rank, rows, clamp)
-    return Pools(
+    pools = Pools(
         slots=slots,
         state_bytes=state,
         draft_reserve_bytes=reserve,
@@ -66,10 +63,15 @@ def pools_from_slots(rank: Rank, slots: Numeric) -> Pools:
         kv_rows=rows,
         kv_tokens=rows * rank.dcp_size,
         clamp=clamp,
-        admitted=requests if rank.window is None else requests * ~window_is_narrow(rank, windows),
-        window_rows=windows,
-        window_cap=windows // rank.window.tokens if rank.window else NO_CAP + 0 * rows,
+        admitted=admitted(rank, rows, clamp),
     )
+    return pools if rank.window is None else _with_window(rank, rank.window, pools)
+
+
+def _with_window(rank: Rank, window: Window, pools: Pools) -> Pools:
+    rows = window_rows(rank, window, pools.kv_rows)
+    admitted = pools.admitted * ~window_is_narrow(rank, window, rows)
+    return pools._replace(admitted=admitted, window_rows=rows, window_cap=rows // window.tokens)
 
 
 def starts(pools: Pools) -> Truth:
@@ -79,15 +81,16 @@ def starts(pools: Pools) -> Truth:
 
 def held_by_kv(pools: Pools, L: Numeric) -> Numeric:
     """How many requests of L tokens KV holds [requests per rank]: its full rows, and its window rows if there are."""
-    return np.minimum(kv_cap(pools.kv_tokens, L), pools.window_cap)
+    cap = kv_cap(pools.kv_tokens, L)
+    return cap if pools.window_cap is None else lesser(cap, pools.window_cap)
 
 
 def running(pools: Pools, L: Numeric) -> Numeric:
     """What really runs at L [requests per rank], 0 where the engine refuses: min(admitted, KV cap)."""
-    return np.minimum(pools.admitted, held_by_kv(pools, L))
+    return lesser(pools.admitted, held_by_kv(pools, L))
 
 
 def carries(pools: Pools, requests: Numeric, tokens: Numeric) -> Truth:
     """Whether pools run so many requests that need so many full KV tokens together."""
-    enough = (pools.kv_tokens >= tokens) & (pools.window_cap >= requests)
-    return starts(pools) & (pools.admitted >= requests) & enough
+    found = starts(pools) & (pools.admitted >= requests) & (pools.kv_tokens >= tokens)
+    return found if pools.window_cap is None else found & (pools.window_cap >= requests)

@@ -4,6 +4,7 @@ Source: engine-sizing.md sections 5 (`reqs`) and 7 (`resolve_max_num_reqs`).
 """
 
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -46,8 +47,9 @@ def admitted(rank: Rank, rows: Numeric, clamp: Numeric) -> Numeric:
 def estimate(rank: Rank, rows: Numeric) -> Numeric:
     """The engine's own guess at running requests [requests] from rows of one rank and the context length."""
     factor, low, high = rank.rules.estimate
-    guess = np.trunc(rows / rank.context_length * factor).astype(np.int64)
-    return lesser(greater(guess, low), high)
+    # numpy cuts off, as the engine's int() does.
+    guess: Any = rows / rank.context_length * factor
+    return lesser(greater(guess.astype(np.int64), low), high)
 
 
 def cap_by_tokens(rank: Rank, rows: Numeric) -> Numeric:

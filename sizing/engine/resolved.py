@@ -146,3 +146,21 @@ class Rank(NamedTuple):
     def radix_cache(self) -> bool:
         """Whether finished requests are kept for reuse."""
         return self.resolved.radix_cache
+
+
+class Numbers:
+    """A rank by which answers are kept that follow from its numbers alone: one of the same numbers, whatever its L, its
+    ratio and its pin, finds them again. They must be numbers, not arrays.
+    """
+
+    __slots__ = ("_key", "rank")
+
+    def __init__(self, rank: Rank) -> None:
+        self.rank = rank
+        self._key = (rank.scenario.release, rank.radix_cache, *rank[1:])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Numbers) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)

@@ -92,7 +92,7 @@ def solve_split(rank: Rank, ratio: float, slots: Numeric, *, pinned: bool = Fals
         runs=found[0].requests,
         limits=found,
         window_rows=int(pools.window_rows),
-        window_cap=int(pools.window_cap) if rank.window else None,
+        window_cap=None if pools.window_cap is None else int(pools.window_cap),
         crossing=int(pools.kv_tokens // pools.clamp),
         memory=_memory(rank, pools, found[0].requests),
     )
@@ -135,7 +135,7 @@ def _refusal(rank: Rank, pools: Pools, ratio: float, by: str) -> Refusal | None:
         too_much = pools.kv_rest_bytes <= 0
         cure = _fewer_slots(rank, pools, by) if too_much else _more_tokens(rank, rank.page_size, by)
         return Refusal(kind="no_tokens", engine_words=words, cure=cure)
-    if rank.window is not None and window_is_narrow(rank, pools.window_rows):
+    if rank.window is not None and window_is_narrow(rank, rank.window, pools.window_rows):
         return _narrow_window(rank, rank.window, int(pools.window_rows))
     if pools.admitted <= 0:
         words = (

@@ -17,7 +17,7 @@ from sizing.basics.working_step import Step
 from sizing.engine.draft_rules import drafts_of, shared_words
 from sizing.engine.kv import HEADROOM_FORMULA, headroom_numbers, headroom_of_request
 from sizing.engine.padding import slots_charged, slots_charged_words
-from sizing.engine.rank import rank_from, rings_fixed_bytes
+from sizing.engine.rank import rings_fixed_bytes
 from sizing.engine.request_slots import CLAMP_FORMULA
 from sizing.engine.requests import requests_charged
 from sizing.engine.slots import is_pinned, pin_divisor
@@ -145,7 +145,7 @@ def _slots_step(sizing: Sizing, now: Split) -> Step:
     if now.ratio is None:
         formula, numbers = _slots_by_count(sizing)
     else:
-        formula, numbers = drafts_of(sizing.resolved.rules).formula(rank_from(sizing.resolved), now.ratio)
+        formula, numbers = drafts_of(sizing.resolved.rules).formula(sizing.rank, now.ratio)
     return Step(quantity="K, state slots", formula=formula, numbers=numbers, result=count(now.slots))
 
 

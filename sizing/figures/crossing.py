@@ -1,19 +1,22 @@
 """Figure 1: the mamba clamp (flat) against the KV cap (falling) across L. Where they cross, neither pool idles."""
 
 import math
-from typing import Any
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sizing.answers.band import at_low_end, band_of
-from sizing.answers.curves import L_HIGH, L_LOW, ContextCurve, Integers, context_grid, over_context
+from sizing.answers.curves import L_HIGH, L_LOW, ContextCurve, Fall, Integers, context_grid, over_context
 from sizing.answers.recommended import recommended_split
 from sizing.answers.solve import Sizing
 from sizing.answers.unified_curves import unified_over_context
 from sizing.basics.problems import Refusal
 from sizing.basics.units import count, ratio_text, requests_text, tokens_text
 from sizing.engine.split import Split
-from sizing.figures.placement import Frame, Ground, Spot
+from sizing.figures.placement import Ground, Seen, Spot, seen
 from sizing.figures.theme import (
     DOT,
     OWN,
@@ -44,8 +47,13 @@ LINE_OFF = 5  # [px] from a level line to its label: half the widest line, and a
 UNIFIED = "unified memory"
 BELOW_ALL = 1e-6  # requests: none run, which has no place on the axis
 ALONG_A_FALL = (0.08, 0.14, 0.2, 0.28, 0.36, 0.44, 0.04, 0.52, 0.6, 0.7, 0.8)  # where on it words are tried
-# Axes [px] and heights [px] at which the figure is seen: on a page at 1440 and 1920, as a picture, on a review sheet.
-SHOWN_AT = ((880.0, HEIGHT), (1360.0, HEIGHT), (1190.0, 720), (770.0, HEIGHT))
+L_ALONG = tuple(L_LOW * (L_HIGH / L_LOW) ** share for share in ALONG_A_FALL)  # [tokens]
+# Axes [px] and heights [px] at which the figure is seen: on a review sheet, on a page at 1440, as a picture, at 1920.
+SHOWN_AT = ((770.0, HEIGHT), (880.0, HEIGHT), (1190.0, 720), (1360.0, HEIGHT))
+WIDTHS = tuple(width for width, _ in SHOWN_AT)
+MARGIN = 0.02  # of a decade, so that the outer ticks are not cut
+ACROSS = math.log10(L_LOW) - MARGIN, math.log10(L_HIGH) + MARGIN
+KEPT = 16  # splits as they are drawn, 100 KB each
 
 
 def crossing_figure(sizing: Sizing) -> Figure:
@@ -66,18 +74,18 @@ def crossing_figure(sizing: Sizing) -> Figure:
         return {"data": [], "layout": figure}
     unified = sizing.scenario.enable_unified_memory
     behind = [best] if best and best.slots != shown.slots and not unified else []
-    curve = over_context(shown, context_grid(shown))
+    still = _still(Fall(shown.clamp, shown.admitted, shown.kv_tokens, shown.crossing, shown.window_cap))
+    curve = still.curve
     one = unified_over_context(sizing.scenario, shown, curve.L)
     low, high = _range(curve, behind)
     figure["yaxis"] = axis(requests_axis(sizing), type="log", **_request_ticks(low, high))
     figure["hovermode"] = "x"
     # What follows from the split alone is drawn as traces. What moves with L is drawn as shapes and annotations,
     # which Plotly updates without drawing the traces again.
-    lines = [*_pair(curve), *_envelope(curve), *_unified(curve, one), *_balance_mark(shown)]
-    data = [*between, *_idle(curve), *lines, _hover(curve, low)]
+    data = [*between, *still.lines, *_unified(curve, one), *_balance_mark(shown), still.hover]
     figure["shapes"] = [*_pairs_behind(behind), _own_line(sizing)]
     figure["annotations"].append(_own_dot(sizing, shown, low))
-    ground = _ground(sizing, figure, curve, behind, shown, [] if one is None else [one])
+    ground = _ground(sizing, figure, still, behind, shown, one)
     words = [*_must(sizing, shown, curve, behind, low, high), *_unified_label(sizing, shown, curve, one)]
     for wanted in words:
         spot, covers = ground.place_anyway(wanted.words, wanted.spots)
@@ -107,11 +115,10 @@ def _band(sizing: Sizing) -> list[Figure]:
 def _context_ticks() -> dict[str, Any]:
     ticks = [4**power for power in range(4, 11)]  # 256, 1K, ... 1M: each label costs time at every move
     names = [tokens_text(tick) for tick in ticks]
-    margin = 0.02  # of a decade, so that the outer ticks are not cut
     return {
         "tickvals": ticks,
         "ticktext": names,
-        "range": [math.log10(L_LOW) - margin, math.log10(L_HIGH) + margin],
+        "range": [*ACROSS],
         "showspikes": True,
         "spikemode": "across",
         "spikethickness": 1,
@@ -123,7 +130,11 @@ def _context_ticks() -> dict[str, Any]:
 def _range(curve: ContextCurve, behind: list[Split]) -> tuple[float, float]:
     """Lowest and highest place on the axis; below 1 is room for the label of the user's L."""
     top = max([int(curve.kv_cap.max()), curve.clamp, *(split.clamp for split in behind)])
-    return (0.7 if curve.clamp >= FEW else 0.15), top * 1.6
+    return _lowest(curve), top * 1.6
+
+
+def _lowest(curve: ContextCurve) -> float:
+    return 0.7 if curve.clamp >= FEW else 0.15
 
 
 def _request_ticks(low: float, high: float) -> dict[str, Any]:
@@ -163,6 +174,27 @@ def _dotted(x0: float, y0: float, x1: float, y1: float, color: str) -> Figure:
         "opacity": 0.6,
         "layer": "below",
     }
+
+
+class _Still(NamedTuple):
+    """What follows from the split alone, and stands still while L moves."""
+
+    curve: ContextCurve
+    lines: list[Figure]
+    hover: Figure
+    seen: Seen
+
+
+@lru_cache(maxsize=KEPT)
+def _still(fall: Fall) -> _Still:
+    curve = over_context(fall, context_grid(fall))
+    lines = [*_idle(curve), *_pair(curve), *_envelope(curve)]
+    return _Still(curve, lines, _hover(curve, _lowest(curve)), _seen(curve.L, curve.kv_cap, curve.runs))
+
+
+def _seen(L: Integers, *requests: Integers) -> Seen:
+    """Lines over L as they are drawn."""
+    return seen(WIDTHS, ACROSS, [(np.log10(L), np.log10(np.maximum(each, BELOW_ALL))) for each in requests])
 
 
 def _idle(curve: ContextCurve) -> list[Figure]:
@@ -258,27 +290,34 @@ def _hover(curve: ContextCurve, low: float) -> Figure:
 
 
 def _ground(
-    sizing: Sizing, figure: Figure, curve: ContextCurve, behind: list[Split], shown: Split, more: list[Integers]
+    sizing: Sizing, figure: Figure, still: _Still, behind: list[Split], shown: Split, one: Integers | None
 ) -> Ground:
-    """All lines and points, on each frame that the figure is shown in."""
-    (x, y), high = (figure["xaxis"]["range"], figure["yaxis"]["range"]), figure["margin"]["t"] + figure["margin"]["b"]
-    frames = [Frame(width, height - high, tuple(x), tuple(y)) for width, height in SHOWN_AT]
-    L = np.log10(curve.L)
-    ends = np.log10([L_LOW, L_HIGH])
-    falling = [math.log10(split.kv_tokens) - ends for split in behind if split.kv_tokens > 0]
+    """All lines and points, at each size that the figure is shown in."""
+    y, high, curve = figure["yaxis"]["range"], figure["margin"]["t"] + figure["margin"]["b"], still.curve
+    sizes = [(width, height - high) for width, height in SHOWN_AT]
     levels = [curve.clamp, curve.admitted, *(split.admitted for split in behind)]
-    paths = [
-        (L, np.log10(np.maximum(curve.kv_cap, BELOW_ALL))),
-        *((L, np.log10(np.maximum(runs, BELOW_ALL))) for runs in (curve.runs, *more)),
-        *((ends, down) for down in falling),
-        *((ends, np.log10([level, level])) for level in levels if level > 0),
-    ]
-    ground = Ground(frames, paths)
+    drawn = [still.seen, _straight(levels, [split.kv_tokens for split in behind])]
+    drawn += [] if one is None else [_seen(curve.L, one)]
+    ground = Ground(sizes, ACROSS, y, drawn)
     ground.upright(math.log10(sizing.scenario.L))
     ground.point(math.log10(sizing.scenario.L), math.log10(max(shown.runs, 10 ** y[0])), DOT)
     if L_LOW <= shown.crossing <= L_HIGH:
         ground.point(math.log10(shown.crossing), math.log10(shown.clamp), DOT)
     return ground
+
+
+def _straight(levels: list[int], falling: list[int]) -> Seen:
+    """Level lines of so many requests, and lines of so many tokens / L, from end to end."""
+    found = [(0, level) for level in levels if level > 0] + [(1, tokens) for tokens in falling if tokens > 0]
+    slopes, up = [slope for slope, _ in found], np.log10([high for _, high in found])[:, np.newaxis]
+    return Seen(*(each[slopes] + up for each in _slopes()))
+
+
+@cache
+def _slopes() -> Seen:
+    """A level line of one request, and 1 / L."""
+    ends = np.log10([L_LOW, L_HIGH])
+    return seen(WIDTHS, ACROSS, [(ends, 0 * ends), (ends, -ends)])
 
 
 def _must(
@@ -296,31 +335,31 @@ def _must(
     ]
 
 
-def _along(y: float, sides: tuple[str, ...], *, first: float = L_HIGH, rows: int = 2) -> list[Spot]:
+def _along(y: float, sides: tuple[str, ...], *, first: float = L_HIGH, rows: int = 2) -> Iterator[Spot]:
     """At the height of a level line, off it by a few pixels or some `rows` of words more, from one end inward."""
     ends = (math.log10(L_HIGH), math.log10(L_LOW))
     start, stop = ends if first == L_HIGH else ends[::-1]
     shares, height = (0.0, 0.12, 0.24, 0.36, 0.5, 0.62, 0.74, 0.86, 0.97), math.log10(max(y, BELOW_ALL))
-    return [
-        Spot(start + (stop - start) * share, height, side, (0, off if "top" in side else -off))
-        for off in (LINE_OFF + ROW * row for row in range(rows))
-        for share in shares
-        for side in sides
-    ]
+    for off in (LINE_OFF + ROW * row for row in range(rows)):
+        for share in shares:
+            for side in sides:
+                yield Spot(start + (stop - start) * share, height, side, (0, off if "top" in side else -off))
 
 
 def _clamp_label(shown: Split, curve: ContextCurve) -> Wanted:
     cut = f" (the engine admits {count(curve.admitted)})" if curve.admitted < curve.clamp else ""
-    spots = _along(shown.clamp, ("bottom left", "top left")) + _along(shown.clamp, ("top right",), first=L_LOW)
+    spots = chain(_along(shown.clamp, ("bottom left", "top left")), _along(shown.clamp, ("top right",), first=L_LOW))
     return Wanted(f"mamba clamp {count(shown.clamp)}{cut}", spots, "@state")
 
 
 def _label_behind(split: Split, shown: Split) -> Wanted:
     """At its clamp: on its outer side first, away from the one that is set, on whose other side it would be its."""
     outer, inner = ("top", "bottom") if split.admitted >= shown.clamp else ("bottom", "top")
-    spots = _along(split.admitted, (f"{outer} left",), rows=4)
-    spots += _along(split.admitted, (f"{outer} right",), first=L_LOW)
-    spots += _along(split.admitted, (f"{inner} left",))
+    spots = chain(
+        _along(split.admitted, (f"{outer} left",), rows=4),
+        _along(split.admitted, (f"{outer} right",), first=L_LOW),
+        _along(split.admitted, (f"{inner} left",)),
+    )
     ratio = f" r = {ratio_text(split.ratio)}" if split.ratio else ""
     return Wanted(f"recommended{ratio}: {count(split.runs)} run at this L", spots, "@muted", own=True)
 
@@ -331,7 +370,7 @@ def _caps_behind(behind: list[Split], shown: Split, low: float) -> list[Wanted]:
     for split in behind:
         side, off = ("bottom left", (-7, -5)) if split.kv_tokens < shown.kv_tokens else ("top right", (7, 5))
         tokens = math.log10(max(split.kv_tokens, BELOW_ALL))
-        places = [math.log10(L_LOW * (L_HIGH / L_LOW) ** share) for share in ALONG_A_FALL]
+        places = map(math.log10, L_ALONG)
         spots = [Spot(x, tokens - x, side, off) for x in places if tokens - x > math.log10(low)]
         found.append(Wanted("recommended: KV cap", spots, "@kv", own=True))
     return found
@@ -339,13 +378,14 @@ def _caps_behind(behind: list[Split], shown: Split, low: float) -> list[Wanted]:
 
 def _cap_label(curve: ContextCurve) -> list[Wanted]:
     """Along the fall of the cap, above or below it."""
-    spots = []
-    for share in ALONG_A_FALL:
-        index = int(np.searchsorted(curve.L, L_LOW * (L_HIGH / L_LOW) ** share))
-        if curve.kv_cap[index] > 0:
-            place = math.log10(curve.L[index]), math.log10(curve.kv_cap[index])
-            spots += [Spot(*place, "top right", (5, 3)), Spot(*place, "bottom left", (-5, -3))]
-    return [Wanted("KV cap", spots, "@kv")] if spots else []
+    index = np.searchsorted(curve.L, L_ALONG)
+    places = [(L, cap) for L, cap in zip(curve.L[index].tolist(), curve.kv_cap[index].tolist(), strict=True) if cap > 0]
+    spots = (
+        Spot(math.log10(L), math.log10(cap), side, off)
+        for L, cap in places
+        for side, off in (("top right", (5, 3)), ("bottom left", (-5, -3)))
+    )
+    return [Wanted("KV cap", spots, "@kv")] if places else []
 
 
 def _regions(shown: Split, low: float, high: float) -> list[Wanted]:
@@ -357,16 +397,18 @@ def _regions(shown: Split, low: float, high: float) -> list[Wanted]:
         (f"KV pool idles:<br>{binds}", (L_LOW, crossing)),
         ("state pool idles:<br>KV binds", (L_HIGH, crossing)),
     ):
-        spots = []
-        for share in (0.4, 0.3, 0.5, 0.2, 0.6):
-            L = ends[0] * (ends[1] / ends[0]) ** share
-            cap = math.log10(max(shown.kv_tokens / L, low))
-            clamp = math.log10(shown.clamp)
-            spots += [
-                Spot(math.log10(L), clamp + (cap - clamp) * part, "middle center") for part in (0.5, 0.4, 0.6, 0.3, 0.7)
-            ]
-        found.append(Wanted(words, spots))
+        found.append(Wanted(words, _between(shown, ends, low)))
     return found
+
+
+def _between(shown: Split, ends: tuple[float, float], low: float) -> Iterator[Spot]:
+    """Between the clamp and the cap, from one L [tokens] to another."""
+    clamp = math.log10(shown.clamp)
+    for share in (0.4, 0.3, 0.5, 0.2, 0.6):
+        L = ends[0] * (ends[1] / ends[0]) ** share
+        cap = math.log10(max(shown.kv_tokens / L, low))
+        for part in (0.5, 0.4, 0.6, 0.3, 0.7):
+            yield Spot(math.log10(L), clamp + (cap - clamp) * part, "middle center")
 
 
 def _corners(low: float, high: float) -> list[Spot]:
@@ -388,11 +430,11 @@ def _balance_label(shown: Split, low: float, high: float) -> Wanted:
     words = f"<b>balance point</b><br>L = {count(shown.crossing)}, {_meeting(shown)}"
     x, y = math.log10(shown.crossing), math.log10(shown.clamp)
     left, right = [("bottom left", -1), ("top left", -1)], [("top right", 1), ("bottom right", 1)]
-    spots = [
+    spots = (
         Spot(x, y, side, (14 * across, off if "top" in side else -off))
         for off in (12, 24, 40, 60, 85, 115)
         for side, across in (left[0], right[0], right[1], left[1])
-    ]
+    )
     return Wanted(words, spots, grounded=True)
 
 
@@ -411,11 +453,11 @@ def _own_label(sizing: Sizing, shown: Split, low: float, high: float) -> Wanted:
     foot, head = math.log10(low), math.log10(high)
     heights = [(foot, "top", 4.0), (head, "bottom", -4.0)]
     heights += [(foot + (head - foot) * share, "middle", 0.0) for share in (0.2, 0.35, 0.5, 0.65, 0.8)]
-    spots = [
+    spots = (
         Spot(x, y, f"{up} {side}", (6 if side == "right" else -6, off))
         for y, up, off in heights
         for side in ("right", "left")
-    ]
+    )
     return Wanted(f"L = {count(L)}{beyond}<br>{runs}", spots, grounded=True, own=True)
 
 

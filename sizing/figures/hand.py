@@ -15,7 +15,7 @@ from sizing.answers.input_curve import InputCurve, context_stops, over_input, ra
 from sizing.answers.solve import Sizing
 from sizing.answers.sweep import RATIO
 from sizing.basics.units import count, stated_ratio_text
-from sizing.engine.rank import rank_from, rank_of
+from sizing.engine.rank import rank_of
 from sizing.engine.slots import is_pinned, ratio_is_ignored
 from sizing.engine.split import Split
 from sizing.explain.verdict import REFUSED, binds_words, estimated_form, headline_form
@@ -31,7 +31,7 @@ def hand_over_context(sizing: Sizing) -> Hand | None:
     safe = at_low_end(sizing)
     crossing = [safe.now.crossing] if isinstance(safe.now, Split) else []
     stops = context_stops(sizing.scenario.L, *crossing)
-    return _hand(sizing, over_input(rank_from(safe.resolved), "L", stops), count, sizing.scenario.L)
+    return _hand(sizing, over_input(safe.rank, "L", stops), _length_words, sizing.scenario.L)
 
 
 def hand_over_ratio(sizing: Sizing, drawn: Sequence[float]) -> Hand | None:
@@ -40,10 +40,11 @@ def hand_over_ratio(sizing: Sizing, drawn: Sequence[float]) -> Hand | None:
         return None
     own = None if is_pinned(sizing.resolved) else sizing.ratio_now
     stops = sorted({*ratio_stops(drawn), *([] if own is None else [own])})
-    return _hand(sizing, over_input(rank_from(at_low_end(sizing).resolved), RATIO, stops), _ratio_words, own)
+    return _hand(sizing, over_input(at_low_end(sizing).rank, RATIO, stops), _ratio_words, own)
 
 
-_ratio_words = lru_cache(maxsize=1024)(stated_ratio_text)  # an axis stands still while something moves on it
+# Kept, because an axis stands still while something moves on it.
+_ratio_words, _length_words = lru_cache(maxsize=1024)(stated_ratio_text), lru_cache(maxsize=1024)(count)
 
 
 def _hand(sizing: Sizing, found: InputCurve, written: Callable[[Any], str], own: float | None) -> Hand | None:
@@ -60,9 +61,9 @@ def _hand(sizing: Sizing, found: InputCurve, written: Callable[[Any], str], own:
         "axes": [{"input": found.name, "name": label(found.name), "at": list(found.at), "own": own}],
         "words": [written(value) for value in found.at],
         "L": count(sizing.scenario.L),
-        "columns": {name: _shortest(column) for name, column in columns.items()},
+        "columns": {name: _shortest(column.tolist()) for name, column in columns.items()},
         "forms": [_form(found.name, *said(key)) for key in forms],
-        "form": _shortest(np.array([numbers[key] for key in keys])),
+        "form": _shortest([numbers[key] for key in keys]),
     }
 
 
@@ -112,6 +113,5 @@ def _form(name: str, headline: str, numbers: str) -> dict[str, str]:
     return {"headline": headline.replace("{L}", "{at}") if name == "L" else headline, "label": f"{stop}\n{numbers}"}
 
 
-def _shortest(column: Any) -> Any:
-    values = column.tolist()
+def _shortest(values: list[int]) -> Any:
     return values[0] if len(set(values)) == 1 else values

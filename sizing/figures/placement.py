@@ -1,8 +1,9 @@
 """Where words stand beside points so that nothing is covered: boxes in pixels from the axes' lower left corner."""
 
 import re
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise, tee
 from typing import Any, NamedTuple
 from unicodedata import east_asian_width
 
@@ -135,36 +136,10 @@ class Spot(NamedTuple):
     """From the place to the words [px], to the right and upward."""
 
 
-class Frame(NamedTuple):
-    """The axes as one screen or picture shows them: their size [px] and their ends in their own units."""
-
-    width: float
-    height: float
-    x: tuple[float, float]
-    y: tuple[float, float]
-
-    def across(self, x: Any) -> Any:
-        """How far right [px]."""
-        return (np.asarray(x, float) - self.x[0]) / (self.x[1] - self.x[0]) * self.width
-
-    def x_at(self, across: Any) -> Any:
-        """What lies so far right [px]."""
-        return self.x[0] + across / self.width * (self.x[1] - self.x[0])
-
-    def up(self, y: Any) -> Any:
-        """How far up [px]."""
-        return (np.asarray(y, float) - self.y[0]) / (self.y[1] - self.y[0]) * self.height
-
-    def box(self, spot: Spot, size: tuple[float, float]) -> Box:
-        """What words of that size [px] would cover."""
-        x, y, side, off = spot
-        (right, up), (x0, x1), (y0, y1), (width, height) = SIDES.get(side, (0, 0)), self.x, self.y, size
-        # As across() and up() have it, of one number: numpy would take longer than all the rest.
-        left = (float(x) - x0) / (x1 - x0) * self.width + off[0] + (right - 1) / 2 * width
-        bottom = (float(y) - y0) / (y1 - y0) * self.height + off[1] + (up - 1) / 2 * height
-        return Box(left, bottom, left + width, bottom + height)
-
-
+Size = tuple[float, float]
+"""Width and height [px]."""
+Ends = tuple[float, float]
+"""Both ends of an axis, or two places on it, in its own units."""
 COLUMN = 4.0  # [px] a path is looked at in columns of this width
 GAP = 3.0  # [px] from words to a line: half of the widest, and a little
 BOLD = 1.1  # how much wider bold letters are
@@ -179,97 +154,172 @@ def size_of(words: str, size: int = 13) -> tuple[float, float]:
     return width * CHARACTER[size] + 4, len(lines) * size * 1.3 + 2
 
 
+class Seen(NamedTuple):
+    """Paths as they run through columns of some pixels: the lowest and the highest point of each in each column, in the
+    axes' own units. Arrays of [paths, columns], the columns of all sizes in a row.
+    """
+
+    low: Any
+    high: Any
+
+
 class Ground:
-    """What is drawn already on every frame, and the words that have found a place among it."""
+    """What is drawn already on every screen or picture, and the words that have found a place among it."""
 
-    def __init__(self, frames: Sequence[Frame], paths: Sequence[tuple[Any, Any]]) -> None:
-        """Paths run from left to right, in the axes' own units; a gap is not a number."""
-        self.frames = frames
-        self.taken: list[list[Box]] = [[] for _ in frames]
-        self._columns = _columns(frames, paths)
+    def __init__(self, sizes: Sequence[Size], x: Ends, y: Ends, drawn: Sequence[Seen] = ()) -> None:
+        """The sizes of the axes that a figure is shown with; what is drawn is seen on axes of their widths."""
+        self.x, self.y = x, y
+        self.screens = [_Screen(size, *columns) for size, columns in zip(sizes, _columns(sizes, y, drawn), strict=True)]
+        self._asked = [*self.screens]
 
-    def upright(self, x: float, y: tuple[float, float] | None = None) -> None:
+    def upright(self, x: float, y: Ends | None = None) -> None:
         """A line straight up through an x, over the whole height or from one y to another."""
-        for frame, taken in zip(self.frames, self.taken, strict=True):
-            low, high = (float(frame.up(end)) for end in y) if y else (0.0, frame.height)
-            taken.append(Box.sized(float(frame.across(x)) - 2, low, 4, high - low))
+        low, high = (_share(end, self.y) for end in y) if y else (0.0, 1.0)
+        for screen in self.screens:
+            across, foot, head = _share(x, self.x) * screen.width, low * screen.height, high * screen.height
+            screen.taken.append(Box(across - 2, foot, across + 2, head))
 
     def point(self, x: float, y: float, size: float) -> None:
         """A mark of that size [px]."""
-        for frame, taken in zip(self.frames, self.taken, strict=True):
-            taken.append(frame.box(Spot(x, y, "middle center"), (size, size)))
+        _take(self._boxes(Spot(x, y, "middle center"), (size, size), self.screens))
 
-    def place(self, words: str, spots: Sequence[Spot], *, size: int = 13) -> Spot | None:
+    def place(self, words: str, spots: Iterable[Spot], *, size: int = 13) -> Spot | None:
         """The first spot where the words cover nothing on any frame, taken for them; None where there is none."""
         return self._first(size_of(words, size), spots, lines=True)
 
-    def place_anyway(self, words: str, spots: Sequence[Spot], *, size: int = 13) -> tuple[Spot, bool]:
+    def place_anyway(self, words: str, spots: Iterable[Spot], *, size: int = 13) -> tuple[Spot, bool]:
         """The same; else the first where they cover lines alone, or where they cover least: there they need a ground of
         their own, which is what the second value says.
         """
         needed = size_of(words, size)
-        if spot := self._first(needed, spots, lines=True):
+        free, off_words, every = tee(spots, 3)  # many are made while they are tried, and most are not
+        if spot := self._first(needed, free, lines=True):
             return spot, False
-        spot = self._first(needed, spots, lines=False) or spots[int(np.argmin(self._covered(spots, needed)))]
-        self._take(spot, needed)
+        if spot := self._first(needed, off_words, lines=False):
+            return spot, True
+        known = list(every)
+        spot = known[int(np.argmin(self._covered(known, needed)))]
+        _take(self._boxes(spot, needed, self.screens))
         return spot, True
 
-    def _first(self, size: tuple[float, float], spots: Sequence[Spot], *, lines: bool) -> Spot | None:
+    def _first(self, size: Size, spots: Iterable[Spot], *, lines: bool) -> Spot | None:
         for spot in spots:
-            for number, frame in enumerate(self.frames):
-                if not self._is_free(number, frame.box(spot, size), lines):
-                    break
-            else:
-                if lines:
-                    self._take(spot, size)
+            boxes = self._free(spot, size, lines=lines)
+            if boxes:
+                _take(boxes)
                 return spot
         return None
 
-    def _covered(self, spots: Sequence[Spot], size: tuple[float, float]) -> Any:
+    def _free(self, spot: Spot, size: Size, *, lines: bool) -> list[tuple["_Screen", Box]]:
+        """What the words would cover on each screen, where they cover nothing on any; else nothing. The screen that
+        refused last is asked first: it is likely to refuse again.
+        """
+        found = []
+        for screen, box in self._boxes(spot, size, self._asked):
+            if not screen.is_free(box, lines=lines):
+                self._asked.remove(screen)
+                self._asked.insert(0, screen)
+                return []
+            found.append((screen, box))
+        return found
+
+    def _covered(self, spots: Sequence[Spot], size: Size) -> Any:
         """How much of words and marks the words would cover at each spot, and how much of them would lie outside the
         axes [px²].
         """
         found: Any = 0.0
-        for frame, taken in zip(self.frames, self.taken, strict=True):
-            boxes = Box(*np.array([frame.box(spot, size) for spot in spots]).T)
-            others = Box(*np.reshape(taken, (-1, 4)).T[:, :, np.newaxis])
-            inside = boxes.shared(Box(0, 0, frame.width, frame.height))
+        for screen in self.screens:
+            boxes = Box(*np.array([box for spot in spots for _, box in self._boxes(spot, size, [screen])]).T)
+            others = Box(*np.reshape(screen.taken, (-1, 4)).T[:, :, np.newaxis])
+            inside = boxes.shared(Box(0, 0, screen.width, screen.height))
             found += boxes.shared(others).sum(axis=0) + size[0] * size[1] - inside
         return found
 
-    def _take(self, spot: Spot, size: tuple[float, float]) -> None:
-        for frame, taken in zip(self.frames, self.taken, strict=True):
-            taken.append(frame.box(spot, size))
+    def _boxes(self, spot: Spot, size: Size, screens: Iterable["_Screen"]) -> Iterator[tuple["_Screen", Box]]:
+        """What words of that size [px] would cover on each screen."""
+        (x0, x1), (y0, y1), (width, height) = self.x, self.y, size
+        x, y, side, (off_x, off_y) = spot
+        right, up = SIDES.get(side, (0, 0))
+        x, y, shift_x, shift_y = (
+            (x - x0) / (x1 - x0),
+            (y - y0) / (y1 - y0),
+            (right - 1) / 2 * width,
+            (up - 1) / 2 * height,
+        )
+        for screen in screens:
+            left, bottom = x * screen.width + off_x + shift_x, y * screen.height + off_y + shift_y
+            yield screen, Box(left, bottom, left + width, bottom + height)
 
-    def _is_free(self, number: int, box: Box, lines: bool) -> bool:
-        frame = self.frames[number]
-        if not box.inside(frame.width, frame.height) or not box.is_clear(self.taken[number]):
+
+class _Screen:
+    """The axes at one size [px], with all that is drawn on them."""
+
+    __slots__ = ("height", "high", "low", "taken", "width")
+
+    def __init__(self, size: Size, low: Any, high: Any) -> None:
+        """`low` and `high` are the lowest and the highest point [px] in each column of each path."""
+        (self.width, self.height), self.low, self.high = size, low, high
+        self.taken: list[Box] = []
+
+    def is_free(self, box: Box, *, lines: bool) -> bool:
+        """Whether a box lies inside the axes and covers nothing, no path either where `lines` count."""
+        if not box.inside(self.width, self.height) or not box.is_clear(self.taken):
             return False
-        if not lines:
-            return True
-        under = slice(max(int((box.left - GAP) / COLUMN), 0), int((box.right + GAP) / COLUMN) + 1)
-        low, high = self._columns[number]
-        return not np.count_nonzero((low[under] < box.top + GAP) & (high[under] > box.bottom - GAP))
+        return not (lines and self._crossed(box))
+
+    def _crossed(self, box: Box) -> bool:
+        left, bottom, right, top = box
+        under = slice(int((left - GAP) / COLUMN), int((right + GAP) / COLUMN) + 1)
+        return bool(np.count_nonzero((self.low[under] < top + GAP) & (self.high[under] > bottom - GAP)))
 
 
-def _columns(frames: Sequence[Frame], paths: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """For each frame the lowest and highest point [px] in each column of each path; looked up once for all frames."""
-    edges = [np.arange(0, frame.width + 2 * COLUMN, COLUMN) for frame in frames]
-    firsts = np.cumsum([0, *map(len, edges)])
-    at = np.concatenate([frame.x_at(each) for frame, each in zip(frames, edges, strict=True)])
-    ups = np.empty((at.size, len(paths)))
-    for number, (xs, ys) in enumerate(paths):
-        ups[:, number] = np.interp(at, xs, ys, left=np.nan, right=np.nan)
+def _take(boxes: Iterable[tuple[_Screen, Box]]) -> None:
+    for screen, box in boxes:
+        screen.taken.append(box)
+
+
+def _share(at: Any, ends: Ends) -> Any:
+    """How far along an axis [-]."""
+    return (at - ends[0]) / (ends[1] - ends[0])
+
+
+def seen(widths: tuple[float, ...], x: Ends, paths: Sequence[tuple[Any, Any]]) -> Seen:
+    """Paths on axes of such widths [px]. They run from left to right, in the axes' own units; a gap is not a number."""
+    across, firsts = _edges(widths)
+    at = x[0] + across * (x[1] - x[0])
+    ups = np.empty((len(paths), at.size))
+    for number, path in enumerate(paths):
+        ups[number] = np.interp(at, *path, left=np.nan, right=np.nan)
     low, high = np.fmin(ups, np.inf), np.fmax(ups, -np.inf)
-    low[:-1], high[:-1] = np.minimum(low[:-1], low[1:]), np.maximum(high[:-1], high[1:])
+    low[:, :-1], high[:, :-1] = np.minimum(low[:, :-1], low[:, 1:]), np.maximum(high[:, :-1], high[:, 1:])
     # Where a path turns, begins or ends inside a column: a steep one goes far within it.
-    xs, ys = (np.concatenate([*(path[axis] for path in paths), []]) for axis in (0, 1))
-    column = np.stack([frame.across(xs) for frame in frames]) / COLUMN
-    seen = np.isfinite(ys) & (column >= 0) & (column < np.diff(firsts)[:, np.newaxis] - 1)
-    which = np.repeat(np.arange(len(paths)), [len(path[0]) for path in paths])
-    cells = ((firsts[:-1, np.newaxis] + column.astype(int)) * len(paths) + which)[seen]
-    turns = np.broadcast_to(ys, seen.shape)[seen]
+    xs, ys = (np.concatenate([path[axis] for path in paths]) for axis in (0, 1))
+    column = _share(xs, x) * np.array(widths)[:, np.newaxis] / COLUMN
+    inside = np.isfinite(ys) & (column >= 0) & (column < np.diff(firsts)[:, np.newaxis] - 1)
+    rows = np.repeat(np.arange(len(paths)) * at.size, [len(path[0]) for path in paths])
+    cells = (firsts[:-1, np.newaxis] + column.astype(int) + rows)[inside]
+    turns = np.broadcast_to(ys, inside.shape)[inside]
     np.minimum.at(low.ravel(), cells, turns)
     np.maximum.at(high.ravel(), cells, turns)
-    parts = [(frame, slice(*ends)) for frame, ends in zip(frames, pairwise(firsts), strict=True)]
-    return [(frame.up(low[part]), frame.up(high[part])) for frame, part in parts]
+    return Seen(low, high)
+
+
+@lru_cache(maxsize=64)  # the widths stand still while something moves
+def _edges(widths: tuple[float, ...]) -> tuple[Any, Any]:
+    """The edges of all columns, as shares of the width [-], and where those of each width begin, and the end."""
+    edges = [np.arange(0, width + 2 * COLUMN, COLUMN) for width in widths]
+    shares = [each / width for each, width in zip(edges, widths, strict=True)]
+    return np.concatenate(shares), np.cumsum([0, *map(len, edges)])
+
+
+def _columns(sizes: Sequence[Size], y: Ends, drawn: Sequence[Seen]) -> list[tuple[Any, Any]]:
+    """For each size the lowest and the highest point [px] in each column of each path."""
+    if not drawn:
+        return [(np.empty((0, 0)),) * 2 for _ in sizes]
+    _, firsts = _edges(tuple(width for width, _ in sizes))
+    heights = np.repeat([height for _, height in sizes], np.diff(firsts))
+    # A column's paths side by side: what lies under a box is then one piece of memory.
+    low, high = (
+        np.ascontiguousarray((_share(np.concatenate(ends), y) * heights).T) for ends in zip(*drawn, strict=True)
+    )
+    return [(low[first:end], high[first:end]) for first, end in pairwise(firsts.tolist())]

@@ -1,18 +1,19 @@
 """Figure 2: requests against the ratio r at the user's L, with the peak and its plateau."""
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from sizing.answers.band import at_low_end
-from sizing.answers.curves import Integers, RatioCurve, Reals, over_ratio, ratio_grid, stepped_end
+from sizing.answers.curves import Integers, RatioCurve, Reals, rank_over_ratio, ratio_grid, stepped_end
 from sizing.answers.solve import Sizing
 from sizing.answers.unified_curves import unified_over_ratio
 from sizing.basics.units import count, flag_ratio, ratio_range_text, ratio_text
 from sizing.engine.slots import is_pinned, ratio_is_ignored
 from sizing.engine.split import Split
-from sizing.figures.placement import Frame, Ground, Spot
+from sizing.figures.placement import Ground, Spot, seen
 from sizing.figures.theme import (
     HALF_COLUMN,
     OWN,
@@ -44,8 +45,9 @@ BESIDE = (
     *((11, "bottom", -36), (30, "top", 20), (30, "bottom", -20), (11, "top", 52), (11, "bottom", -52)),
     *((11, "top", 72), (11, "bottom", -72), (60, "top", 20), (60, "bottom", -20), (11, "top", 92), (11, "bottom", -92)),
 )
-# Axes [px] and heights [px] at which the figure is seen: on a page at 1440 and 1920, as a picture, on a review sheet.
-SHOWN_AT = ((385.0, HEIGHT), (625.0, HEIGHT), (1190.0, 720), (770.0, HEIGHT))
+# Axes [px] and heights [px] at which the figure is seen: on a page at 1440 and 1920, on a review sheet, as a picture.
+SHOWN_AT = ((385.0, HEIGHT), (625.0, HEIGHT), (770.0, HEIGHT), (1190.0, 720))
+WIDTHS = tuple(width for width, _ in SHOWN_AT)
 MOST_TICKS = 8  # steps of the axis of requests
 HEADROOM = 1.4  # of the peak; the two lines leave the figure above it
 
@@ -60,7 +62,7 @@ def ratio_figure(sizing: Sizing) -> Figure:
     marked = _marked(sizing)
     low, high = _ends(marked)
     plateau = _plateau(sizing, low, high)
-    curve = over_ratio(sizing.scenario, ratios_drawn(sizing))
+    curve = rank_over_ratio(sizing.rank, ratios_drawn(sizing))
     one = unified_over_ratio(sizing.scenario, curve.ratio)
     top = max(int(curve.runs.max()), 0 if one is None else int(one.max()), 1) * HEADROOM
     figure["xaxis"] = source_axis(
@@ -206,14 +208,15 @@ def _written(
     curve, one = curves
     low, high = figure["xaxis"]["range"]
     margins = figure["margin"]["t"] + figure["margin"]["b"]
-    frames = [Frame(width, height - margins, (low, high), (0, top)) for width, height in SHOWN_AT]
+    sizes = [(width, height - margins) for width, height in SHOWN_AT]
     x = np.log10(curve.ratio)
     drawn = [
         curve.runs,
         *(() if one is None else (one,)),
         *(np.array(_below(line, top)) for line in (curve.clamp, curve.kv_cap)),
     ]
-    ground = Ground(frames, [_stepped(x, each) if top < FEW else (x, each) for each in drawn])
+    paths = [_stepped(x, each) if top < FEW else (x, each) for each in drawn]
+    ground = Ground(sizes, (low, high), (0, top), [seen(WIDTHS, (low, high), paths)])
     for name, ratio in marked.items():
         ground.point(math.log10(ratio), runs[name], MARK)
     if _drawn(sizing, curve):
@@ -233,8 +236,8 @@ def _stepped(x: Any, y: Any) -> tuple[Any, Any]:
 def _side_labels(low: float, high: float, top: float) -> list[Wanted]:
     """Which pool binds, on its side: near the head, or as far down as it takes."""
     shares = (0.92, 0.84, 0.76, 0.68, 0.6, 0.5, 0.4, 0.3)
-    left = [Spot(low, top * share, "bottom right", (5, 0)) for share in shares]
-    right = [Spot(high, top * share, "bottom left", (-5, 0)) for share in shares]
+    left = (Spot(low, top * share, "bottom right", (5, 0)) for share in shares)
+    right = (Spot(high, top * share, "bottom left", (-5, 0)) for share in shares)
     return [
         Wanted("state binds,<br>KV idles", left, "@state", size=SMALL),
         Wanted("KV binds,<br>state idles", right, "@kv", size=SMALL),
@@ -245,17 +248,20 @@ def _mark_labels(marked: dict[str, float], runs: dict[str, int]) -> list[Wanted]
     """Beside each mark, the rightmost to its right, the others to their left, at a height where nothing runs."""
     found = []
     for name, ratio in marked.items():
-        outer, inner = ("right", "left") if ratio == max(marked.values()) else ("left", "right")
-        x, y = math.log10(ratio), runs[name]
-        spots = [
-            Spot(x, y, f"{up} {side}".strip(), (across if side == "right" else -across, off))
-            for across, up, off in BESIDE
-            for side in (outer, inner)
-        ]
-        over = [Spot(x, y, "top center", (0, off)) for off in (11, 28)]
+        sides = ("right", "left") if ratio == max(marked.values()) else ("left", "right")
         words = f"{name} {ratio_text(ratio)}: <b>{count(runs[name])}</b>"
-        found.append(Wanted(words, spots + over, own=name.startswith("now")))
+        spots = _beside(math.log10(ratio), runs[name], sides)
+        found.append(Wanted(words, spots, own=name.startswith("now")))
     return found
+
+
+def _beside(x: float, y: float, sides: tuple[str, str]) -> Iterator[Spot]:
+    """Beside a mark, on the first of both sides rather than on the other; else over it."""
+    for across, up, off in BESIDE:
+        for side in sides:
+            yield Spot(x, y, f"{up} {side}", (across if side == "right" else -across, off))
+    for off in (11, 28):
+        yield Spot(x, y, "top center", (0, off))
 
 
 def _best_label(sizing: Sizing, low: float, high: float, top: float) -> list[Wanted]:
@@ -269,9 +275,8 @@ def _best_label(sizing: Sizing, low: float, high: float, top: float) -> list[Wan
         words = f"best ratio: {count(best.runs)} run at {ratio_range_text(best.ratio_low, best.ratio_high)}"
     shares = ((0.5, "center"), (1, "left"), (0, "right"), (0.25, "center"), (0.75, "center"))
     places = [(low + (high - low) * share, f"bottom {side}") for share, side in shares]
-    return [
-        Wanted(words, [Spot(x, top, side, (0, -off)) for off in (1, 18, 36, 54, 80, 110, 140) for x, side in places])
-    ]
+    spots = (Spot(x, top, side, (0, -off)) for off in (1, 18, 36, 54, 80, 110, 140) for x, side in places)
+    return [Wanted(words, spots)]
 
 
 def _unified_label(x: Any, one: Integers | None) -> list[Wanted]:

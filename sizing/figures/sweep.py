@@ -9,7 +9,7 @@ from sizing.answers.sweep import PIN, RATIO, Axis, Sweep, SweepInput, sweep
 from sizing.basics.units import count, flag_ratio, number, ratio_text, stated_ratio_text, tokens_text
 from sizing.engine.slots import is_pinned
 from sizing.figures.hand import Hand
-from sizing.figures.placement import Frame, Ground, Spot
+from sizing.figures.placement import Ground, Spot
 from sizing.figures.theme import (
     LARGE,
     SMALL,
@@ -76,7 +76,7 @@ def sweep_figure(sizing: Sizing, x: Axis, y: Axis) -> Figure:
     figure["yaxis"]["title"]["standoff"] = STANDOFF
     data = [_cells(sizing, found), *_ridge(found)]
     own = _own_cell(sizing, found)
-    ground = Ground(_frames(figure, found), [])
+    ground = _ground(figure, found)
     if own and _is_short(x) and _is_short(y):
         _outline(figure, found, *own)
     elif own:
@@ -290,16 +290,16 @@ def _written(found: Axis, value: Any) -> str:
     return f"{_name(found)} {count(value) if isinstance(value, int) else value}"
 
 
-def _frames(figure: Figure, found: Sweep) -> list[Frame]:
-    """The axes as the page shows them at 1440 and 1920, and as a picture."""
+def _ground(figure: Figure, found: Sweep) -> Ground:
+    """The axes as the page shows them at 1440, as a picture, and at 1920."""
     margin = figure["margin"]
     across, up = margin["l"] + margin["r"], margin["t"] + margin["b"]
-    ends = [
+    x, y = (
         tuple(found_axis["range"]) if "range" in found_axis else (float(values[0]), float(values[-1]))
         for found_axis, values in ((figure["xaxis"], found.x.values), (figure["yaxis"], found.y.values))
-    ]
-    sizes = ((972.0, HEIGHT), (1452.0, HEIGHT), (1280.0, 720))
-    return [Frame(width - across, height - up, *ends) for width, height in sizes]
+    )
+    sizes = ((972.0, HEIGHT), (1280.0, 720), (1452.0, HEIGHT))
+    return Ground([(width - across, height - up) for width, height in sizes], x, y)
 
 
 def _serial(found: Axis, index: int) -> float:

@@ -5,6 +5,7 @@ browser for the page, so that one figure serves light and dark.
 """
 
 import math
+from collections.abc import Iterable
 from textwrap import wrap
 from typing import Any, NamedTuple
 
@@ -243,7 +244,8 @@ class Wanted(NamedTuple):
     """Words that a figure says, and where they may stand, the best first."""
 
     words: str
-    spots: list[Spot]
+    spots: Iterable[Spot]
+    """Asked for once."""
     color: str = "@ink"
     size: int = NORMAL
     grounded: bool = False
