@@ -43,8 +43,8 @@ class _Browser:
     def __init__(self, send: Send) -> None:
         self._send = send
         self._in_turn = asyncio.Lock()
-        self._held: list[Message] | None = None
-        """In order; None while nothing is held."""
+        self._held: list[tuple[Message, str]] | None = None
+        """In order, each with what it says of the script; None while nothing is held."""
         self._waiting: asyncio.Task[None] | None = None
         self._told_running = False
         self._asked_since = False
@@ -69,7 +69,7 @@ class _Browser:
             if self._held is None:
                 await self._pass_on(message, said)
                 return
-            self._held.append(message)
+            self._held.append((message, said))
             if said == "cut short":  # the run that follows at once is of what was asked since
                 self._asked_since = False
             elif said == "ended" or message["type"] != "websocket.send":
@@ -98,8 +98,7 @@ class _Browser:
     async def _let_go(self, *, ended: bool) -> None:
         """Send what is held; that a script runs only if it still does."""
         held, self._held = self._held or [], None
-        for message in held:
-            said = _said(message)
+        for message, said in held:
             if not (ended and said == "runs"):
                 await self._pass_on(message, said)
 
