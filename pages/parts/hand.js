@@ -37,6 +37,15 @@ function textOf(main, words) {
   return null;
 }
 
+// A stop on the axes that are drawn now: its value may be another in the row. Nearest to one that is no stop any more.
+const moved = (stop, before, now) => stop.map((index, number) => {
+  const value = before[number].at[index], values = now[number]?.at ?? [];
+  const found = values.indexOf(value);
+  if (found >= 0) return found;
+  const away = values.map((other) => Math.abs(other - value));
+  return Math.max(away.indexOf(Math.min(...away)), 0);
+});
+
 // `gone` is the signal that the figures' place goes.
 function handOn(figure, gone) {
   const layer = part(figure, "hand"), line = part(layer, "hand-line"), dot = part(layer, "hand-dot"), label = part(layer, "hand-label");
@@ -98,7 +107,6 @@ function handOn(figure, gone) {
     write(label, words.label);
     const left = x > xaxis._offset + xaxis._length / 2 ? "calc(-100% - 10px)" : "10px";
     label.style.transform = `translate(${x}px, ${cells ? y : bottom - 6}px) translate(${left}, ${cells ? "-50%" : "-100%"})`;
-    grip.setAttribute("aria-valuetext", words.label.replace(/<\/?b>/g, "").replaceAll("\n", ", "));
     if (written && words.headline) written.node.data = words.headline;
     settleGrip(at);
   }
@@ -114,6 +122,7 @@ function handOn(figure, gone) {
     grip.setAttribute("aria-valuemin", 0);
     grip.setAttribute("aria-valuemax", spec.axes[0].at.length - 1);
     grip.setAttribute("aria-valuenow", stop[0]);
+    grip.setAttribute("aria-valuetext", said(stop).label.replace(/<\/?b>/g, "").replaceAll("\n", ", "));
   }
 
   // What the figure shows of the input that is set, which the hand stands for now.
@@ -257,6 +266,7 @@ function handOn(figure, gone) {
     drop,
     // After each drawing: what is under the hand now.
     drawn(next, words, drawnCells, taking) {
+      if (at !== null && next) at = moved(at, spec.axes, next.axes);
       spec = next ?? null;
       headline = words;
       cells = spec && spec.axes.length > 1 ? drawnCells : null;

@@ -210,3 +210,27 @@ def test_both_inputs_of_a_sweep_are_dragged(page: Page, base_url: str) -> None:
     page.wait_for_url(re.compile(rf"[?&]mamba_full_memory_ratio={ratio}"))
     there = Scenario(L=int(L), mamba_full_memory_ratio=float(ratio))
     assert expected(there)["numbers"].startswith(f"<b>{int(runs):,} run</b>")
+
+
+def test_another_row_of_stops_is_another_place_in_it(page: Page, base_url: str) -> None:
+    """An L that was typed is a stop of its own: gone, it leaves the hand on the L that the slider says.
+
+    At no moment is any other L said, and what the grip says is what is set.
+    """
+    open_balance(page, f"{base_url}/?L=10000")
+    page.evaluate(
+        """() => {
+          const heading = () => document.querySelector('[data-testid="stMain"] h1').innerText.match(/L = ([\\d,]+)/)[1];
+          window.said = [heading()];
+          new MutationObserver(() => window.said.push(heading())).observe(
+            document.querySelector('[data-testid="stMain"]'), { characterData: true, childList: true, subtree: true });
+        }"""
+    )
+    slider = page.get_by_test_id("stSidebar").get_by_role("slider", name="L, context per request [tokens]").first
+    slider.focus()
+    slider.press("ArrowRight")
+    expect(page).to_have_url(re.compile(r"L=10240(&|$)"))
+    expect(page.locator('[data-figure="ratio"]')).to_have_attribute("aria-label", re.compile("L = 10,240"))
+    expect(page.locator('[data-testid="stMain"] h1').first).to_contain_text("L = 10,240")
+    expect(grip(page, "crossing")).to_have_attribute("aria-valuetext", re.compile("L = 10,240"))
+    assert set(page.evaluate("window.said")) <= {"10,000", "10,240"}
