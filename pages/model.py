@@ -116,6 +116,7 @@ def _take_dtypes() -> None:
         take_suggested(read_config(config, files.get(QUANTISATION)))
     except ModelRefusedError:
         return  # said when the page is drawn
+    state.note(state.WHOLE, True)  # the sidebar's boxes too
 
 
 def _name(scenario: Scenario, geometry: Geometry, *, own: bool) -> str:

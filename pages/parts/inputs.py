@@ -62,8 +62,8 @@ class Places(NamedTuple):
 
     live: Mapping[str, DeltaGenerator]
     """Of each of LIVE that this page may have."""
-    drawn: tuple[str, ...]
-    """The inputs that stand already."""
+    drawn: Mapping[str, Any]
+    """The inputs that stand already, and what was drawn in them."""
     rest: DeltaGenerator | None
     """Where it is said whose rest it is."""
 
@@ -89,11 +89,18 @@ def draw_inputs(counting: Collection[str]) -> Places:
     rest = places.pop("rest_gib", None)
     if "split" in places:  # in one place with the way to split: a fragment may write to no place that stood empty
         places |= {name: places["split"] for name in SPLIT_NUMBERS.values() if name in drawn}
-    return Places(places, stands, rest)
+    return Places(places, state.standing(*stands), rest)
 
 
 def draw_live(places: Places) -> None:
-    """The inputs of LIVE, each in its place."""
+    """The inputs of LIVE, each in its place.
+
+    A change of any other draws the whole page. If one differs here, a browser answered before it had heard of what was
+    set there, as a model sets dtypes: it shows what was set, and that holds.
+    """
+    for name, value in places.drawn.items():
+        if state.boxed(name) != value:
+            state.put(name, value)
     stated = state.stated()
     live = [name for name in places.live if _is_drawn(name, stated)]
     state.draw_these((*places.drawn, *live))
