@@ -48,6 +48,7 @@ def test_a_config_is_uploaded(page: Page, base_url: str) -> None:
     file: FilePayload = {"name": "config.json", "mimeType": "application/json", "buffer": buffer}
     page.locator('input[type="file"]').set_input_files([file])
     expect(page.locator("h1").first).to_contain_text("a token 12,288 bytes on one rank at TP1", timeout=SECONDS)
+    expect(page.get_by_test_id("stSidebar").get_by_role("combobox", name="KV dtype")).to_have_value("bfloat16")
     page.get_by_text("Use its bytes on the balance page").click()
     expect(page.locator("h1").first).to_contain_text("enter rest in the sidebar", timeout=SECONDS)
     expect(page.get_by_text("12,288 bytes a token")).to_be_visible()
