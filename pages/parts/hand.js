@@ -46,6 +46,12 @@ const moved = (stop, before, now) => stop.map((index, number) => {
   return Math.max(away.indexOf(Math.min(...away)), 0);
 });
 
+// What an element says besides its headline, which follows the hand.
+function besides(element, headline) {
+  const parts = [...element.querySelectorAll(".words > *")];
+  return parts.flatMap((part) => (part.contains(headline) ? [...part.children].filter((other) => other !== headline) : [part]));
+}
+
 // `gone` is the signal that the figures' place goes.
 function handOn(figure, gone) {
   const layer = part(figure, "hand"), line = part(layer, "hand-line"), dot = part(layer, "hand-dot"), label = part(layer, "hand-label");
@@ -140,7 +146,7 @@ function handOn(figure, gone) {
     const root = figure.parentElement;
     const others = [...(main()?.querySelectorAll('[data-testid="stElementContainer"]') ?? [])].flatMap((element) =>
       element.contains(figure) ? [...root.children].filter((other) => other !== figure && other.dataset.figure)
-        : element.contains(written?.node ?? null) ? [...element.querySelectorAll("p")] : [element]);
+        : element.contains(written?.node ?? null) ? besides(element, written.node.parentElement) : [element]);
     for (const element of others) element.style.opacity = 0.35;
     dimmed = others;
   }

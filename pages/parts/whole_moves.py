@@ -1,9 +1,9 @@
 """A move reaches the browser whole.
 
 Streamlit sends each element when it is made, and says when a script begins and ends. For each of these the browser goes
-through every widget of the page, which took a sixth of the time of a move (tests/bench/slider.py). So what a run sends
-is held until it has ended, and the browser is not told that it ran. The first run of a page that is opened, and one
-that takes longer, are sent as Streamlit does.
+through every widget of the page, which took an eighth to a quarter of the time of a change (tests/bench/inputs.py). So
+what a run sends is held until it has ended, and the browser is not told that it ran. The first run of a page that is
+opened, and one that takes longer, are sent as Streamlit does.
 """
 
 import asyncio

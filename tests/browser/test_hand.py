@@ -83,6 +83,8 @@ def dragged(page: Page, scenario: Scenario, figure: str, field: str, area: dict[
         seen[stop.partition(" = ")[2].replace(",", "")] = {"headline": headline, "numbers": numbers}
     page.mouse.move(area["x"] + area["width"] * 0.36, area["y"] + 20)
     label, headline = page.evaluate(SHOWN, figure)
+    for change in page.locator(".words .change").all():
+        expect(change).to_have_css("opacity", "0.35")  # it is of what was set before
     page.mouse.up()
     assert len(seen) > PLACES * 0.8
     for value, shown in seen.items():
