@@ -89,7 +89,7 @@ def draw_inputs(counting: Collection[str]) -> Places:
     rest = places.pop("rest_gib", None)
     if "split" in places:  # in one place with the way to split: a fragment may write to no place that stood empty
         places |= {name: places["split"] for name in SPLIT_NUMBERS.values() if name in drawn}
-    return Places(places, state.standing(*stands), rest)
+    return Places(places, {name: state.boxed(name) for name in stands}, rest)
 
 
 def draw_live(places: Places) -> None:

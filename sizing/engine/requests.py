@@ -4,7 +4,6 @@ Source: engine-sizing.md sections 5 (`reqs`) and 7 (`resolve_max_num_reqs`).
 """
 
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
@@ -47,9 +46,8 @@ def admitted(rank: Rank, rows: Numeric, clamp: Numeric) -> Numeric:
 def estimate(rank: Rank, rows: Numeric) -> Numeric:
     """The engine's own guess at running requests [requests] from rows of one rank and the context length."""
     factor, low, high = rank.rules.estimate
-    # numpy cuts off, as the engine's int() does.
-    guess: Any = rows / rank.context_length * factor
-    return lesser(greater(guess.astype(np.int64), low), high)
+    guess = np.trunc(rows / rank.context_length * factor).astype(np.int64)
+    return lesser(greater(guess, low), high)
 
 
 def cap_by_tokens(rank: Rank, rows: Numeric) -> Numeric:

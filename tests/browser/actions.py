@@ -5,7 +5,7 @@ from contextlib import suppress
 from playwright.sync_api import FilePayload, Locator, Page, TimeoutError, expect
 
 SECONDS = 60_000  # [ms] what a slow machine may take to load the page once
-BEGINS = 300  # [ms] after which an action that has begun no run begins none
+BEGINS = 500  # [ms] after which an action's run is over, or is said to run (pages/parts/whole_moves.py)
 STANDS = '[data-test-script-state="notRunning"]'
 
 
@@ -85,7 +85,10 @@ class Actions:
         self.settle()
 
     def settle(self) -> None:
-        """Wait for the answer to the last action: until the run that it began, if it began one, is over."""
+        """Wait for the answer to the last action: until the run that it began, if it began one, is over.
+
+        A page does not say of a quick one that it runs.
+        """
         with suppress(TimeoutError):
             self.page.locator('[data-test-script-state="running"]').wait_for(timeout=BEGINS)
         expect(self.page.locator(STANDS)).to_be_visible(timeout=SECONDS)
