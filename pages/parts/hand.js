@@ -37,7 +37,7 @@ function textOf(main, words) {
   return null;
 }
 
-// A stop on the axes that are drawn now: its value may be another in the row. Nearest to one that is no stop any more.
+// Where the value of a stop is on the axes that are drawn now; the nearest stop where it is none any more.
 const moved = (stop, before, now) => stop.map((index, number) => {
   const value = before[number].at[index], values = now[number]?.at ?? [];
   const found = values.indexOf(value);
@@ -114,10 +114,10 @@ function handOn(figure, gone) {
     const left = x > xaxis._offset + xaxis._length / 2 ? "calc(-100% - 10px)" : "10px";
     label.style.transform = `translate(${x}px, ${cells ? y : bottom - 6}px) translate(${left}, ${cells ? "-50%" : "-100%"})`;
     if (written && words.headline) written.node.data = words.headline;
-    settleGrip(at);
+    settleGrip(at, words);
   }
 
-  function settleGrip(stop) {
+  function settleGrip(stop, words) {
     const shown = stop !== null && isDrawn();
     grip.style.display = shown ? "block" : "none";
     if (!shown) return;
@@ -128,7 +128,7 @@ function handOn(figure, gone) {
     grip.setAttribute("aria-valuemin", 0);
     grip.setAttribute("aria-valuemax", spec.axes[0].at.length - 1);
     grip.setAttribute("aria-valuenow", stop[0]);
-    grip.setAttribute("aria-valuetext", said(stop).label.replace(/<\/?b>/g, "").replaceAll("\n", ", "));
+    grip.setAttribute("aria-valuetext", (words ?? said(stop)).label.replace(/<\/?b>/g, "").replaceAll("\n", ", "));
   }
 
   // What the figure shows of the input that is set, which the hand stands for now.

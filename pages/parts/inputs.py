@@ -95,8 +95,8 @@ def draw_inputs(counting: Collection[str]) -> Places:
 def draw_live(places: Places) -> None:
     """The inputs of LIVE, each in its place.
 
-    A change of any other draws the whole page. If one differs here, a browser answered before it had heard of what was
-    set there, as a model sets dtypes: it shows what was set, and that holds.
+    A change of any other input draws the whole page. One that differs here comes from a browser that had not yet
+    received what the last run set in that box, as a model sets dtypes. The box shows what was set, so that holds.
     """
     for name, value in places.drawn.items():
         if state.boxed(name) != value:

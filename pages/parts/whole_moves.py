@@ -109,7 +109,7 @@ class _Browser:
 
 
 def _asks_again(message: Message) -> bool:
-    """Whether a browser that has a page asks for a run; the first time it does not know which page it will get."""
+    """Whether a browser asks for a run of a page that it has; its first request names none."""
     try:
         asked = BackMsg.FromString(message.get("bytes") or b"")
     except DecodeError:  # Streamlit says what it thinks of that
